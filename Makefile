@@ -1,0 +1,61 @@
+# Everything a developer or CI runs. `make test` installs what is missing into .cache/ and through apt.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+GOLANGCI_VERSION := v2.15.0
+BIN := $(CURDIR)/.cache/bin
+LINT := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
+FUZZTIME ?= 60s
+
+# Packages with goroutines or processes run under the race detector; the others are pure functions and run without it.
+RACE := ./prosecutor/panel/... ./prosecutor/judge/... ./prosecutor/gitrepo/... ./prosecutor/review/... ./convergence/store/... ./test/modeltest/... ./cmd/...
+
+.PHONY: test lint build tools bench fuzz kill corpus clean
+
+## test: lint, build a static binary, run every test. Ends with go test's own lines.
+test: tools lint build
+	@packages=$$(go list $(RACE)); \
+	others=$$(go list ./... | grep -vxF "$$packages" || true); \
+	go test $$others && CGO_ENABLED=1 go test -race $$packages
+
+## lint: gofmt, go vet, staticcheck and the rest of golangci-lint.
+lint: $(LINT)
+	go vet ./...
+	$(LINT) run ./...
+	$(LINT) fmt --diff ./...
+
+## build: the static binary in bin/.
+build:
+	CGO_ENABLED=0 go build -trimpath ./...
+	CGO_ENABLED=0 go build -trimpath -o bin/prosecutor ./cmd/prosecutor
+
+tools:
+	@./.ci/install
+
+$(LINT):
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(BIN)/golangci-lint $@
+
+## bench: process start, a whole review, and the parser beside its peers, each beside its target.
+bench: build
+	go run ./test/bench -binary bin/prosecutor
+
+## fuzz: every fuzz target for FUZZTIME (60s).
+fuzz:
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+## kill: many kills at random moments of ledger writes and of whole reviews.
+kill:
+	PROSECUTOR_KILLS=200 go test -count=1 -run 'Kill' ./convergence/store/... ./cmd/prosecutor/...
+
+## corpus: the corpus and vector tests against CORPUS_DIR and VECTORS_DIR, every case by name.
+corpus:
+	go test ./... -run 'Vectors|Corpus' -v
+
+clean:
+	rm -rf bin .cache
