@@ -296,11 +296,8 @@ func (p *textPrinter) quote(f Finding) {
 	}
 	lines := strings.Split(strings.TrimSuffix(f.Quote, "\n"), "\n")
 	sign := " "
-	switch {
-	case f.Anchored && f.Side == "LEFT":
+	if f.Anchored && f.Side == "LEFT" {
 		sign = "-"
-	case f.Anchored:
-		sign = "+"
 	}
 	for i, l := range lines {
 		if i == maxQuoteLines {
