@@ -47,12 +47,14 @@ type File struct {
 	NewOID  string
 	// Similarity is the percentage of a rename or copy; -1 where there is none.
 	Similarity int
-	Binary     bool // no lines and no hunks
-	Added      int  // added lines
-	Deleted    int  // deleted lines
-	Hunks      []Hunk
-	Line       int    // 1-based line of the diff text where the section starts
-	Raw        string // the section's text, byte for byte
+	// Binary is set when git shows no text: it has no lines and no hunks. An exact rename of a binary file is not
+	// marked, since its section has no body to tell.
+	Binary  bool
+	Added   int // added lines
+	Deleted int // deleted lines
+	Hunks   []Hunk
+	Line    int    // 1-based line of the diff text where the section starts
+	Raw     string // the section's text, byte for byte
 }
 
 // Path is the name the file has on GitHub's diff page: the new one, or the old one of a deleted file.
@@ -113,10 +115,13 @@ func (h *Hunk) Lines() iter.Seq[Line] {
 			} else {
 				rest = ""
 			}
-			if row == "" || row[0] == '\\' {
-				continue
+			l := Line{Op: Context, NoEOL: strings.HasPrefix(rest, "\\")}
+			if row != "" { // an empty row is an empty context line: diff.suppressBlankEmpty
+				if row[0] == '\\' {
+					continue
+				}
+				l.Op, l.Text = Op(row[0]), row[1:]
 			}
-			l := Line{Op: Op(row[0]), Text: row[1:], NoEOL: strings.HasPrefix(rest, "\\")}
 			if l.Op != Add {
 				l.Old = oldNo
 				oldNo++

@@ -1,0 +1,199 @@
+package diff
+
+import (
+	"math"
+	"strings"
+)
+
+const noNewline = `\ No newline at end of file`
+
+// hunk reads one hunk. Only its counts say where it ends: a row may look like any header.
+func (s *section) hunk() error {
+	row, err := s.row()
+	if err != nil {
+		return err
+	}
+	h, ok := hunkHeader(row)
+	if !ok {
+		return s.fail("want a hunk header or the next file, not %s", excerpt(row))
+	}
+	if err := s.checkRange(&h); err != nil {
+		return err
+	}
+	s.advance(row)
+	start := s.pos
+	if err := s.rows(h.OldLines, h.NewLines); err != nil {
+		return err
+	}
+	h.body = s.text[start:s.pos]
+	s.hunks = append(s.hunks, h)
+	return nil
+}
+
+// rows reads the rows of a hunk with so many lines left on each side.
+func (s *section) rows(oldLeft, newLeft int) error {
+	added, deleted := 0, 0
+	var last Op
+	for oldLeft > 0 || newLeft > 0 {
+		if s.ended() {
+			return s.fail("the hunk is cut off: %d old and %d new lines are missing", oldLeft, newLeft)
+		}
+		row, err := s.row()
+		if err != nil {
+			return err
+		}
+		op := Context
+		if row != "" {
+			op = Op(row[0])
+		}
+		switch op {
+		case Context:
+			oldLeft--
+			newLeft--
+		case Add:
+			newLeft--
+			added++
+		case Delete:
+			oldLeft--
+			deleted++
+		case '\\':
+			if err := s.noNewline(row, last, oldLeft, newLeft); err != nil {
+				return err
+			}
+			last = 0
+			s.advance(row)
+			continue
+		default:
+			return s.fail("want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
+		}
+		if oldLeft < 0 || newLeft < 0 {
+			return s.fail("the hunk has more lines on one side than its header counts")
+		}
+		if op != Add && s.oldEnded || op != Delete && s.newEnded {
+			return s.fail("a line behind the end of the file")
+		}
+		last = op
+		s.advance(row)
+	}
+	if strings.HasPrefix(s.text[s.pos:], `\`) {
+		row, err := s.row()
+		if err != nil {
+			return err
+		}
+		if err := s.noNewline(row, last, 0, 0); err != nil {
+			return err
+		}
+		s.advance(row)
+	}
+	s.file.Added += added
+	s.file.Deleted += deleted
+	return nil
+}
+
+// noNewline reads the mark that the row before it ends its file without a line feed.
+func (s *section) noNewline(row string, last Op, oldLeft, newLeft int) error {
+	if row != noNewline {
+		return s.fail("want %s, not %s", excerpt(noNewline), excerpt(row))
+	}
+	if last == 0 || last != Add && oldLeft > 0 || last != Delete && newLeft > 0 {
+		return s.fail("a mark of the end of the file that does not stand behind its last line")
+	}
+	s.oldEnded = s.oldEnded || last != Add
+	s.newEnded = s.newEnded || last != Delete
+	return nil
+}
+
+// hunkHeader reads "@@ -START[,LINES] +START[,LINES] @@[ SECTION]". A count that is left out is 1.
+func hunkHeader(row string) (h Hunk, ok bool) {
+	rest, ok := strings.CutPrefix(row, "@@ -")
+	if !ok {
+		return h, false
+	}
+	if h.OldStart, h.OldLines, rest, ok = lineRange(rest); !ok {
+		return h, false
+	}
+	if rest, ok = strings.CutPrefix(rest, " +"); !ok {
+		return h, false
+	}
+	if h.NewStart, h.NewLines, rest, ok = lineRange(rest); !ok {
+		return h, false
+	}
+	if rest, ok = strings.CutPrefix(rest, " @@"); !ok {
+		return h, false
+	}
+	if rest == "" {
+		return h, true
+	}
+	h.Section, ok = strings.CutPrefix(rest, " ")
+	return h, ok
+}
+
+func lineRange(s string) (start, lines int, rest string, ok bool) {
+	if start, rest, ok = number(s); !ok {
+		return 0, 0, "", false
+	}
+	lines = 1
+	if strings.HasPrefix(rest, ",") {
+		if lines, rest, ok = number(rest[1:]); !ok {
+			return 0, 0, "", false
+		}
+	}
+	return start, lines, rest, lines == 0 || start > 0
+}
+
+// number reads the decimal digits at the start of s. More than 2^31-1 is refused: git's own line numbers do not go
+// further, and sums of two stay far from an overflow.
+func number(s string) (n int, rest string, ok bool) {
+	i := 0
+	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
+		n = n*10 + int(s[i]-'0')
+		if n > math.MaxInt32 {
+			return 0, "", false
+		}
+		i++
+	}
+	return n, s[i:], i > 0
+}
+
+// checkRange checks a hunk against the ones before it: hunks are in order, do not overlap, and an unchanged line between
+// two of them keeps its distance on both sides. A hunk that was lost or a wrong number breaks this.
+func (s *section) checkRange(h *Hunk) error {
+	if h.OldLines == 0 && h.NewLines == 0 {
+		return s.fail("a hunk without lines")
+	}
+	first := s.nextOld == 0
+	if first {
+		s.nextOld, s.nextNew = 1, 1
+	}
+	oldFirst, newFirst := h.OldStart, h.NewStart
+	// The start of an empty side is the line before it.
+	if h.OldLines == 0 {
+		oldFirst++
+	}
+	if h.NewLines == 0 {
+		newFirst++
+	}
+	if oldFirst < s.nextOld || newFirst < s.nextNew {
+		return s.fail("the hunk starts before the end of the one above it")
+	}
+	if newFirst-oldFirst != s.difference {
+		return s.fail("the hunk's line numbers %d and %d do not fit the hunks above it: %d added minus %d deleted lines", h.OldStart, h.NewStart, s.file.Added, s.file.Deleted)
+	}
+	s.nextOld, s.nextNew = oldFirst+h.OldLines, newFirst+h.NewLines
+	s.difference += h.NewLines - h.OldLines
+	return nil
+}
+
+// checkHunks checks that a new file has no old lines and a deleted one no new lines.
+func (s *section) checkHunks() error {
+	for i := range s.hunks {
+		h := &s.hunks[i]
+		if s.file.Status == Added && h.OldLines > 0 {
+			return s.fail("a new file with old lines")
+		}
+		if s.file.Status == Deleted && h.NewLines > 0 {
+			return s.fail("a deleted file with new lines")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package diff
+
+import "strings"
+
+// unquote reads one C-quoted name at the start of s, as git's core.quotePath writes it, and returns the text behind it.
+// Names hold bytes: an octal escape is one byte, not one character.
+func unquote(s string) (name, rest string, ok bool) {
+	if s == "" || s[0] != '"' {
+		return "", "", false
+	}
+	s = s[1:]
+	end := strings.IndexAny(s, `"\`)
+	if end < 0 {
+		return "", "", false
+	}
+	if s[end] == '"' {
+		return s[:end], s[end+1:], true
+	}
+	var b strings.Builder
+	for {
+		end = strings.IndexAny(s, `"\`)
+		if end < 0 {
+			return "", "", false
+		}
+		b.WriteString(s[:end])
+		if s[end] == '"' {
+			return b.String(), s[end+1:], true
+		}
+		c, size := unescape(s[end+1:])
+		if size == 0 {
+			return "", "", false
+		}
+		b.WriteByte(c)
+		s = s[end+1+size:]
+	}
+}
+
+// unescape reads what stands behind a backslash. A size of 0 means that git writes no such escape.
+func unescape(s string) (c byte, size int) {
+	if s == "" {
+		return 0, 0
+	}
+	switch s[0] {
+	case 'a':
+		return '\a', 1
+	case 'b':
+		return '\b', 1
+	case 't':
+		return '\t', 1
+	case 'n':
+		return '\n', 1
+	case 'v':
+		return '\v', 1
+	case 'f':
+		return '\f', 1
+	case 'r':
+		return '\r', 1
+	case '"', '\\':
+		return s[0], 1
+	case '0', '1', '2', '3':
+		if len(s) < 3 || !octal(s[1]) || !octal(s[2]) {
+			return 0, 0
+		}
+		return (s[0]-'0')<<6 | (s[1]-'0')<<3 | (s[2] - '0'), 3
+	default:
+		return 0, 0
+	}
+}
+
+func octal(c byte) bool { return '0' <= c && c <= '7' }
+
+// bareName reads a whole line's name that has no prefix, as behind "rename from ".
+func bareName(s string) (name string, ok bool) {
+	if strings.HasPrefix(s, `"`) {
+		name, rest, ok := unquote(s)
+		return name, ok && rest == "" && validName(name)
+	}
+	return s, validName(s)
+}
+
+// validName reports whether git can have a file of this name.
+func validName(name string) bool { return name != "" && strings.IndexByte(name, 0) < 0 }
+
+// cutName cuts prefix+name, quoted or plain, off the start of s.
+func cutName(s, prefix, name string) (rest string, ok bool) {
+	if strings.HasPrefix(s, `"`) {
+		got, rest, ok := unquote(s)
+		if !ok {
+			return "", false
+		}
+		got, ok = strings.CutPrefix(got, prefix)
+		return rest, ok && got == name
+	}
+	s, ok = strings.CutPrefix(s, prefix)
+	if !ok {
+		return "", false
+	}
+	return strings.CutPrefix(s, name)
+}
+
+// sameName reads the one name in "a/NAME b/NAME". Both halves are equally long, so that a name which itself holds " b/"
+// is not ambiguous.
+func sameName(s string) (name string, ok bool) {
+	if strings.HasPrefix(s, `"`) {
+		first, rest, ok := unquote(s)
+		if !ok {
+			return "", false
+		}
+		name, ok = strings.CutPrefix(first, oldPrefix)
+		if !ok || !validName(name) || !strings.HasPrefix(rest, ` "`) {
+			return "", false
+		}
+		rest, ok = cutName(rest[1:], newPrefix, name)
+		return name, ok && rest == ""
+	}
+	half := len(s) / 2
+	if len(s)%2 == 0 || s[half] != ' ' {
+		return "", false
+	}
+	name, ok = strings.CutPrefix(s[:half], oldPrefix)
+	if !ok || !validName(name) {
+		return "", false
+	}
+	other, ok := strings.CutPrefix(s[half+1:], newPrefix)
+	return name, ok && other == name
+}
