@@ -1,65 +1,112 @@
 // Package config holds the two files people write: the policy of a repository (.github/prosecutor.yml) and the server
 // file of whoever operates the bot. It parses them strictly, reports every problem at once with file, line and the
 // nearest valid key, and generates their JSON schemas from the types.
+//
+// A file is merged into the defaults: a key that is absent keeps its default, a key that is present replaces it as a
+// whole, and a key without a value is a problem, except for a section, which is then all defaults. Nothing here keeps
+// state; everything is safe for concurrent use, but a Policy or Server is to be treated as read-only once parsed.
 package config
 
 import (
-	"time"
-
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
 )
+
+// The comments on the fields below are the descriptions in the JSON schema and the reference in docs/policy.md. The
+// `check` tags are the allowed values; they are explained in shape.go.
 
 // PolicyPath is where a repository keeps its policy.
 const PolicyPath = ".github/prosecutor.yml"
 
 // Policy is a repository's policy. It is always read from the base branch, so that a change cannot relax its own gate.
 type Policy struct {
-	Enabled          bool         `yaml:"enabled"`
-	BlastRadius      BlastRadius  `yaml:"blast_radius"`
-	SelfModification []string     `yaml:"self_modification"`
-	Diff             Diff         `yaml:"diff"`
-	Prosecution      Prosecution  `yaml:"prosecution"`
-	Judges           PolicyJudges `yaml:"judges"`
-	Independence     Independence `yaml:"independence"`
-	Attribution      Attribution  `yaml:"attribution"`
-	JudgeFailure     JudgeFailure `yaml:"judge_failure"`
-	HoldFor          Duration     `yaml:"hold_for"`
-	Convergence      Convergence  `yaml:"convergence"`
-	CodeScanning     CodeScanning `yaml:"code_scanning"`
-	Checks           Checks       `yaml:"checks"`
-	HollowTest       HollowTest   `yaml:"hollow_test"`
-	StaticRules      StaticRules  `yaml:"static_rules"`
-	Escalation       Escalation   `yaml:"escalation"`
-	Dismiss          Dismiss      `yaml:"dismiss"`
-	Fix              Fix          `yaml:"fix"`
-	Publish          Publish      `yaml:"publish"`
-	MergeQueue       MergeQueue   `yaml:"merge_queue"`
+	// Whether the gate judges this repository's pull requests. false is the kill switch: every case ends as not judged,
+	// never as ADVANCE.
+	Enabled bool `yaml:"enabled"`
+	// What is dangerous to touch, and how many lenses look at it.
+	BlastRadius BlastRadius `yaml:"blast_radius"`
+	// Globs of files that are part of the gate itself. A change that touches one is self-modifying: high blast radius,
+	// judges of another family than the builder's, and no benefit from judge_failure: approve. The policy file, CI
+	// configuration and CODEOWNERS are self-modifying without being listed.
+	SelfModification []string `yaml:"self_modification" check:"glob"`
+	// What of a diff is given to the judges.
+	Diff Diff `yaml:"diff"`
+	// How hard a lens is asked.
+	Prosecution Prosecution `yaml:"prosecution"`
+	// Who may judge.
+	Judges PolicyJudges `yaml:"judges"`
+	// Whether a judge of the builder's own model family may serve when no other family is configured. "required" never
+	// allows it, "preferred" allows it and the check run says so. When absent, it is required for a high blast radius and
+	// preferred below it. Self-modifying changes always require another family, whatever is written here.
+	Independence Independence `yaml:"independence" check:"enum=required|preferred"`
+	// Builders that the built-in catalogue does not know.
+	Attribution Attribution `yaml:"attribution"`
+	// What it means when no eligible judge of a lens could answer. "hold" waits up to hold_for and then asks people.
+	// "veto" counts as a veto of that lens. "approve" counts as an approval marked degraded, but never when no lens really
+	// judged and never for a self-modifying change. Exhausted credit or quota always holds.
+	JudgeFailure JudgeFailure `yaml:"judge_failure" check:"enum=hold|veto|approve"`
+	// How long a case waits for a judge before it is escalated as not judged.
+	HoldFor Duration `yaml:"hold_for" check:"min=1m max=30d"`
+	// How many attempts a pull request gets.
+	Convergence Convergence `yaml:"convergence"`
+	// Evidence from code scanning alerts.
+	CodeScanning CodeScanning `yaml:"code_scanning"`
+	// Evidence from CI.
+	Checks Checks `yaml:"checks"`
+	// Evidence from mutation testing of the changed lines.
+	HollowTest HollowTest `yaml:"hollow_test"`
+	// Evidence from the built-in rules.
+	StaticRules StaticRules `yaml:"static_rules"`
+	// Who is asked when the gate gives up.
+	Escalation Escalation `yaml:"escalation"`
+	// Who may dismiss a finding.
+	Dismiss Dismiss `yaml:"dismiss"`
+	// The consensus fix: several judges propose a patch, and the largest group with the same result wins.
+	Fix Fix `yaml:"fix"`
+	// How a decision is shown on the pull request.
+	Publish Publish `yaml:"publish"`
+	// Merge groups of a merge queue.
+	MergeQueue MergeQueue `yaml:"merge_queue"`
+	// How long the ledger of a closed pull request and the records of its decisions are kept.
+	Retention Duration `yaml:"retention" check:"min=1d max=3650d"`
 }
 
 // BlastRadius says what is dangerous to touch (semantics 4).
 type BlastRadius struct {
-	Critical    []string                  `yaml:"critical"`     // globs; a changed path that matches makes the case high
-	Source      []string                  `yaml:"source"`       // globs; lines under them count towards medium
-	MediumLines int                       `yaml:"medium_lines"` // more changed source lines than this make the case medium
-	Lenses      map[prosecutor.Radius]int `yaml:"lenses"`       // raises the number of lenses of a radius
+	// Globs of critical files. A changed path that matches, old or new name, makes the blast radius high, and keeps the
+	// file in front of the judges even where diff.exclude matches.
+	Critical []string `yaml:"critical" check:"glob"`
+	// Globs of source code. The changed lines of matching files, added plus deleted, are what medium_lines counts. A list
+	// replaces the default list as a whole; an empty list means that no change is ever medium by its size.
+	Source []string `yaml:"source" check:"glob"`
+	// More changed source lines than this make the blast radius medium: exactly this many is still low. 0 makes every
+	// change of source code medium.
+	MediumLines int `yaml:"medium_lines" check:"min=0 max=1000000"`
+	// How many lenses look at a change of each blast radius, taken in the order correctness, security, spec. A radius may
+	// be given more lenses than its default, never fewer.
+	Lenses map[prosecutor.Radius]int `yaml:"lenses"`
 }
 
 // Diff says what of a diff is given to the judges (semantics 2).
 type Diff struct {
-	// Exclude lists globs of files left out of what judges read. nil means the default: what the base branch marks as
-	// generated, and lock files. An empty list leaves nothing out.
-	Exclude     *[]string `yaml:"exclude"`
-	BinaryAllow []string  `yaml:"binary_allow"` // globs of binary files that are no finding
+	// Globs of files that judges do not read; they are listed by name and line count, and the built-in rules still read
+	// them. When absent: what the base branch marks as generated, and lock files. An empty list leaves nothing out. A file
+	// on a critical path is never left out.
+	Exclude *[]string `yaml:"exclude" check:"glob"`
+	// Globs of binary files that are no finding. Images and fonts never are; any other binary is a high finding.
+	BinaryAllow []string `yaml:"binary_allow" check:"glob"`
 }
 
 // Prosecution says how hard a lens is asked (semantics 3).
 type Prosecution struct {
-	DryPasses int `yaml:"dry_passes"` // consecutive ships a lens needs, 1..5
+	// How many times in a row, each time in a fresh call, a lens has to find nothing before it agrees.
+	DryPasses int `yaml:"dry_passes" check:"min=1 max=5"`
 }
 
 // PolicyJudges says who may judge.
 type PolicyJudges struct {
-	Prefer map[string][]string `yaml:"prefer"` // builder family -> judges by name, in order
+	// The judges to try for a builder's model family, by their names in the server file, first one first. For other
+	// families, and when absent, judges are tried in the order of the server file.
+	Prefer map[string][]string `yaml:"prefer" check:"judge keys=family nonempty unique"`
 }
 
 // Independence says whether a judge of the builder's family may serve (semantics 8).
@@ -74,8 +121,10 @@ const (
 
 // Attribution names builders that the built-in catalogue does not know.
 type Attribution struct {
-	Logins map[string]string `yaml:"logins"` // login -> family
-	Labels map[string]string `yaml:"labels"` // label -> family
+	// The model family of an author, by login. It adds to what the catalogue finds and replaces nothing.
+	Logins map[string]string `yaml:"logins" check:"family keys=login"`
+	// The model family that a pull request label stands for. It adds to what the catalogue finds and replaces nothing.
+	Labels map[string]string `yaml:"labels" check:"family keys=label"`
 }
 
 // JudgeFailure says what a failed lens means (semantics 7).
@@ -90,7 +139,9 @@ const (
 
 // Convergence bounds the laps of a pull request (semantics 6).
 type Convergence struct {
-	MaxLaps int `yaml:"max_laps"`
+	// How many laps a pull request gets until the gate asks people: a block on the lap that reaches this number is an
+	// ESCALATE. A lap is one decision on a new head commit.
+	MaxLaps int `yaml:"max_laps" check:"min=1 max=100"`
 }
 
 // ScanSeverity is the floor of code scanning alerts: a severity, or "all".
@@ -101,13 +152,18 @@ const ScanAll ScanSeverity = "all"
 
 // CodeScanning configures the evidence of code scanning.
 type CodeScanning struct {
-	Severity ScanSeverity `yaml:"severity"`
+	// The least severe alert that blocks: alerts at or above it do. "all" means every alert. An alert without a security
+	// severity ranks by its level: error as high, warning as medium, note as low.
+	Severity ScanSeverity `yaml:"severity" check:"enum=all|low|medium|high|critical"`
 }
 
 // Checks configures the evidence of CI.
 type Checks struct {
-	Required []string `yaml:"required"` // names of check runs and status contexts; "*" means all but our own
-	Wait     Duration `yaml:"wait"`     // how long a missing or running check is pending
+	// Names of the check runs and commit statuses that must pass before judges are called. "*" means every one but the
+	// gate's own. An empty list makes CI no evidence at all.
+	Required []string `yaml:"required" check:"check"`
+	// How long a required check, or an analysis of code scanning, may be missing or running. After that it counts as red.
+	Wait Duration `yaml:"wait" check:"min=1m max=7d"`
 }
 
 // HollowTestMode says what a surviving mutant means.
@@ -120,67 +176,113 @@ const (
 	HollowOff      HollowTestMode = "off"
 )
 
+// The settings of hollow_test.not_covered: what a mutant that no test reaches means.
+const (
+	NotCoveredRed    = "red"
+	NotCoveredReport = "report"
+)
+
+// The settings of hollow_test.where.
+const (
+	WhereSandbox = "sandbox"
+	WhereCI      = "ci"
+)
+
 // HollowTest configures diff-scoped mutation testing.
 type HollowTest struct {
-	Mode        HollowTestMode   `yaml:"mode"`
-	Required    bool             `yaml:"required"`    // an unavailable measurement is red
-	NotCovered  string           `yaml:"not_covered"` // red | report
-	Command     string           `yaml:"command"`     // the repository's test command, for languages other than Go
-	Setup       string           `yaml:"setup"`       // prepares the tree once
-	Budget      Duration         `yaml:"budget"`
-	Where       string           `yaml:"where"` // sandbox | ci
-	SourceGlobs []string         `yaml:"source_globs"`
-	TestGlobs   []string         `yaml:"test_globs"`
-	Accepted    []AcceptedMutant `yaml:"accepted"`
+	// What a mutant that no test noticed means. "gate" is red evidence: no judge is called. "evidence" lets the judges
+	// run; they see it and cannot overrule it. "off" measures nothing.
+	Mode HollowTestMode `yaml:"mode" check:"enum=gate|evidence|off"`
+	// Whether a measurement that could not be made is red. false shows it to the judges as unavailable.
+	Required bool `yaml:"required"`
+	// What a mutant on a line that no test runs means. "red" is a finding, "report" only shows it.
+	NotCovered string `yaml:"not_covered" check:"enum=red|report"`
+	// The command that runs the repository's tests, for languages other than Go. Empty means that only Go is measured.
+	Command string `yaml:"command" check:"command"`
+	// A command that prepares the tree once before the tests run. Empty means that nothing needs to be prepared.
+	Setup string `yaml:"setup" check:"command"`
+	// How long the whole measurement of one head commit may take.
+	Budget Duration `yaml:"budget" check:"min=10s max=6h"`
+	// Where the tests run. "sandbox" is a container of the server; "ci" is a workflow of the repository that reports its
+	// result.
+	Where string `yaml:"where" check:"enum=sandbox|ci"`
+	// Globs of files that are source code although they look like tests.
+	SourceGlobs []string `yaml:"source_globs" check:"glob"`
+	// Globs of files that are tests although they look like source code.
+	TestGlobs []string `yaml:"test_globs" check:"glob"`
+	// Surviving mutants that people have found to be equivalent to the original code.
+	Accepted []AcceptedMutant `yaml:"accepted"`
 }
 
 // AcceptedMutant is a survivor that people have judged to be equivalent.
 type AcceptedMutant struct {
-	Path     string `yaml:"path"`
-	Operator string `yaml:"operator"`
-	Original string `yaml:"original"`
-	Reason   string `yaml:"reason"`
+	// The file, by its path from the root of the repository. It is no glob.
+	Path string `yaml:"path" check:"path required"`
+	// The mutation operator that made the mutant, as the finding names it.
+	Operator string `yaml:"operator" check:"word required"`
+	// The original code that was mutated, as the finding shows it.
+	Original string `yaml:"original" check:"text required"`
+	// Why the mutant is no gap in the tests. It is shown wherever the mutant is.
+	Reason string `yaml:"reason" check:"text required"`
 }
 
 // StaticRules configures the built-in rules.
 type StaticRules struct {
+	// Findings of the built-in rules that people have accepted.
 	Accepted []AcceptedRule `yaml:"accepted"`
 }
 
 // AcceptedRule accepts the findings of one rule in the files that a glob matches.
 type AcceptedRule struct {
-	Rule   string `yaml:"rule"`
-	Path   string `yaml:"path"`
-	Reason string `yaml:"reason"`
+	// The id of the rule, as the finding names it.
+	Rule string `yaml:"rule" check:"word required"`
+	// The glob of the files in which its findings are accepted.
+	Path string `yaml:"path" check:"glob required"`
+	// Why they are accepted. It is shown wherever the finding is.
+	Reason string `yaml:"reason" check:"text required"`
 }
 
 // Escalation says who is asked when the gate gives up.
 type Escalation struct {
-	Reviewers []string `yaml:"reviewers"` // logins, or org/team; empty means CODEOWNERS
+	// Logins, or teams as organisation/team, whose review is requested on an ESCALATE. Empty means the owners of the
+	// changed paths in CODEOWNERS.
+	Reviewers []string `yaml:"reviewers" check:"reviewer unique"`
 }
 
 // Dismiss says who may dismiss a finding.
 type Dismiss struct {
+	// Whether the author of the pull request may dismiss findings too. Anyone else needs write access either way.
 	Author bool `yaml:"author"`
 }
 
 // Fix configures the consensus fix (semantics 10).
 type Fix struct {
-	Auto  bool `yaml:"auto"`
-	Width int  `yaml:"width"`
-	Push  bool `yaml:"push"`
+	// Whether a fix is looked for after every block. false does so only on the command /prosecute fix.
+	Auto bool `yaml:"auto"`
+	// How many judges, of any family, are asked for a candidate patch.
+	Width int `yaml:"width" check:"min=1 max=9"`
+	// Whether the winning patch is pushed to the branch. false offers it as a suggestion or a pull request.
+	Push bool `yaml:"push"`
 }
+
+// The settings of publish.review_event.
+const (
+	ReviewComment        = "comment"
+	ReviewRequestChanges = "request_changes"
+	ReviewApprove        = "approve"
+)
 
 // Publish says how a decision is shown.
 type Publish struct {
-	ReviewEvent    string              `yaml:"review_event"`    // comment | request_changes | approve
-	InlineSeverity prosecutor.Severity `yaml:"inline_severity"` // findings below it go to the summary only
+	// The kind of review that carries the findings. "comment" never approves or blocks by itself; "request_changes" asks
+	// for changes on a block; "approve" does that and also approves on an ADVANCE.
+	ReviewEvent string `yaml:"review_event" check:"enum=comment|request_changes|approve"`
+	// The least severe finding that becomes a comment on its line. Findings below it stand in the summary only.
+	InlineSeverity prosecutor.Severity `yaml:"inline_severity" check:"enum=low|medium|high|critical"`
 }
 
 // MergeQueue configures merge groups (semantics 11).
 type MergeQueue struct {
-	HoldFor Duration `yaml:"hold_for"`
+	// How long a merge group waits for a judge before it concludes as not judged.
+	HoldFor Duration `yaml:"hold_for" check:"min=1m max=6h"`
 }
-
-// Duration is a time.Duration written as Go writes it: 90s, 30m, 2h.
-type Duration time.Duration
