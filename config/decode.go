@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -107,7 +108,7 @@ func (d *decoder) unknownKey(s *shape, path, key string, at place) {
 	if p.Suggestion = nearest(key, s.names()); p.Suggestion == "" {
 		p.Suggestion = elsewhere(d.root, "", key)
 	}
-	if d.secret && strings.Contains("api_key apikey key token secret password api_token credentials", strings.ToLower(key)) {
+	if d.secret && slices.Contains([]string{"api_key", "apikey", "key", "token", "api_token", "secret", "password", "credentials"}, strings.ToLower(key)) {
 		p.Message = "unknown key; a key is never written in this file: put it in an environment variable or a file and name that"
 		p.Suggestion = "api_key_env"
 	}
@@ -149,11 +150,7 @@ func (d *decoder) value(n ast.Node, s *shape, v reflect.Value, path string, keyA
 	}
 	switch s.kind {
 	case kindSection:
-		at := keyAt
-		if strings.HasSuffix(path, "]") {
-			at = nodePlace(n)
-		}
-		d.section(n, s, v, path, at)
+		d.section(n, s, v, path, keyAt)
 	case kindChoice:
 		d.choice(n, s, v, path, keyAt)
 	case kindMap:
@@ -197,6 +194,10 @@ func (d *decoder) list(n ast.Node, s *shape, v reflect.Value, path string) {
 		name := fmt.Sprintf("%s[%d]", path, i)
 		at := nodePlace(value)
 		d.places[name] = at
+		if _, null := value.(*ast.NullNode); null {
+			d.report.add(at, Problem{Key: name, Message: "the item is empty", Allowed: s.elem.allowed()})
+			continue
+		}
 		d.value(value, s.elem, items.Index(i), name, at)
 		if !s.rule.unique || s.elem.kind != kindString {
 			continue
@@ -224,29 +225,29 @@ func (d *decoder) scalar(n ast.Node, s *shape, v reflect.Value, path string) {
 		}
 	case kindInt:
 		if text, ok := plainNumber(n); ok {
-			d.int(text, s, v, path, at)
+			d.wholeNumber(text, s, v, path, at)
 			return
 		}
 	case kindFloat:
 		if text, ok := plainNumber(n); ok {
-			d.float(text, s, v, path, at)
+			d.number(text, s, v, path, at)
 			return
 		}
 	case kindDuration:
-		if text, ok := d.text(n); ok {
+		if text, ok := scalarText(n); ok {
 			d.duration(text, s, v, path, at)
 			return
 		}
 	default:
-		if text, ok := d.text(n); ok {
-			d.string(n, text, s, v, path, at)
+		if text, ok := scalarText(n); ok {
+			d.words(n, text, s, v, path, at)
 			return
 		}
 	}
 	d.wrongKind(n, s, path, at)
 }
 
-func (d *decoder) int(text string, s *shape, v reflect.Value, path string, at place) {
+func (d *decoder) wholeNumber(text string, s *shape, v reflect.Value, path string, at place) {
 	p := Problem{Key: path, Allowed: s.allowed()}
 	switch i, err := strconv.ParseInt(text, 10, 64); {
 	case strings.Trim(text, "-0123456789") != "":
@@ -260,7 +261,7 @@ func (d *decoder) int(text string, s *shape, v reflect.Value, path string, at pl
 	d.report.add(at, p)
 }
 
-func (d *decoder) float(text string, s *shape, v reflect.Value, path string, at place) {
+func (d *decoder) number(text string, s *shape, v reflect.Value, path string, at place) {
 	f, err := strconv.ParseFloat(text, 64)
 	p := Problem{Key: path, Allowed: s.allowed()}
 	switch {
@@ -289,10 +290,15 @@ func (d *decoder) duration(text string, s *shape, v reflect.Value, path string, 
 	d.report.add(at, p)
 }
 
-func (d *decoder) string(n ast.Node, text string, s *shape, v reflect.Value, path string, at place) {
+func (d *decoder) words(n ast.Node, text string, s *shape, v reflect.Value, path string, at place) {
 	p := Problem{Key: path, Allowed: s.allowed()}
 	if foldedPlain(n) {
 		p.Message = "the text goes on over several lines without quotes; check the indentation, or put it in quotes"
+		d.report.add(at, p)
+		return
+	}
+	if d.secret && (secretLike(text) || s.rule.format == "env" && randomLike(text)) {
+		p.Message = "this looks like a credential; a key is never written in this file: put it in an environment variable or a file and name that in api_key_env or api_key_file"
 		d.report.add(at, p)
 		return
 	}
@@ -387,16 +393,17 @@ func (d *decoder) got(text string) string {
 	return ", got " + excerpt(text)
 }
 
-// name is the path of a key that is not known: in a secret file only if it looks like a key of such a file.
+// name is the path of a key that is not known: in a secret file only if it looks like the key of a file, since anything
+// may have been pasted there.
 func (d *decoder) name(path, key string) string {
-	if d.secret && secretLike(key) {
-		key = "(not shown)"
+	if d.secret && (len(key) > 40 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-") != "" || secretLike(key)) {
+		return path + "[not shown]"
 	}
 	return join(path, key)
 }
 
-// text returns the text of a scalar that YAML reads as text.
-func (d *decoder) text(n ast.Node) (string, bool) {
+// scalarText returns the text of a scalar that YAML reads as text.
+func scalarText(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		return n.Value, true

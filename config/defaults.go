@@ -70,13 +70,13 @@ func sourceGlobs() []string {
 	return globs
 }
 
-// WithDefaults returns the judge with the defaults in place of what is not set: provider, timeout, concurrency, the size
-// of an answer and its form. ParseServer has applied it already; a judge built by hand needs it.
+// WithDefaults returns the judge with the defaults in place of what is not set: provider, timeout, concurrency and the
+// form of an answer. ParseServer has applied it already; a judge built by hand needs it.
 func (j JudgeConfig) WithDefaults() JudgeConfig {
 	if j.Provider == "" {
 		j.Provider = j.Adapter
-		if u, err := url.Parse(j.BaseURL); err == nil && u.Hostname() != "" {
-			j.Provider = u.Hostname()
+		if u, err := url.Parse(j.BaseURL); err == nil && u.Host != "" {
+			j.Provider = u.Host
 		}
 	}
 	def := defaultJudge()
@@ -85,9 +85,6 @@ func (j JudgeConfig) WithDefaults() JudgeConfig {
 	}
 	if j.Concurrency == 0 {
 		j.Concurrency = def.Concurrency
-	}
-	if j.MaxTokens == 0 {
-		j.MaxTokens = def.MaxTokens
 	}
 	if j.Output == "" {
 		j.Output = def.Output
@@ -100,7 +97,6 @@ func defaultJudge() JudgeConfig {
 	return JudgeConfig{
 		Timeout:     Duration(8 * time.Minute),
 		Concurrency: 4,
-		MaxTokens:   16384,
 		Output:      OutputAuto,
 	}
 }

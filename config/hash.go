@@ -47,6 +47,16 @@ func canonical(s *shape, v reflect.Value) any {
 			m[it.Key().String()] = canonical(s.elem, it.Value())
 		}
 		return m
+	case kindChoice:
+		// A key that is absent counts as the least it may be: that is what such a setting means.
+		m := make(map[string]any, len(s.fields))
+		for _, f := range s.fields {
+			m[f.name] = f.shape.rule.min
+			if item := v.MapIndex(reflect.ValueOf(f.name).Convert(s.typ.Key())); item.IsValid() {
+				m[f.name] = item.Int()
+			}
+		}
+		return m
 	case kindDuration:
 		return Duration(v.Int()).String()
 	default:
