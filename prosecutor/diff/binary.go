@@ -15,7 +15,7 @@ func (s *section) binaryNames(row string) error {
 	if newName == "" {
 		newPre, newName = "", devNull
 	}
-	if !ok || !s.pair(text, oldPre, " and ", newPre, oldName, newName) {
+	if !ok || !pair(text, oldPre, oldName, " and ", newPre, newName) {
 		return s.fail("the line %s does not name the files of this section", excerpt(row))
 	}
 	return nil

@@ -62,9 +62,19 @@ func (s *section) header(row string) (known bool, err error) {
 			return true, err
 		}
 	case 'r':
-		return s.moved(row, "rename", sawRename, Renamed)
+		if v, ok := strings.CutPrefix(row, "rename from "); ok {
+			return true, s.moved(sawRenameFrom, v, &s.from, Renamed)
+		}
+		if v, ok := strings.CutPrefix(row, "rename to "); ok {
+			return true, s.moved(sawRenameTo, v, &s.to, Renamed)
+		}
 	case 'c':
-		return s.moved(row, "copy", sawCopy, Copied)
+		if v, ok := strings.CutPrefix(row, "copy from "); ok {
+			return true, s.moved(sawCopyFrom, v, &s.from, Copied)
+		}
+		if v, ok := strings.CutPrefix(row, "copy to "); ok {
+			return true, s.moved(sawCopyTo, v, &s.to, Copied)
+		}
 	}
 	return false, nil
 }
@@ -106,29 +116,16 @@ func (s *section) percent(h header, v string) (int, error) {
 	return n, nil
 }
 
-func (s *section) moved(row, verb string, h header, status Status) (known bool, err error) {
-	v, ok := strings.CutPrefix(row, verb)
-	if !ok {
-		return false, nil
+func (s *section) moved(h header, v string, name *string, status Status) error {
+	if err := s.once(h); err != nil {
+		return err
 	}
-	target, have := &s.from, &s.haveFrom
-	name, ok := strings.CutPrefix(v, " from ")
-	if !ok {
-		if name, ok = strings.CutPrefix(v, " to "); !ok {
-			return false, nil
-		}
-		target, have = &s.to, &s.haveTo
+	var ok bool
+	if *name, ok = bareName(v); !ok {
+		return s.fail("want the name of a file, not %s", excerpt(v))
 	}
-	if *have {
-		return true, s.fail("a header line that stands twice")
-	}
-	*have = true
-	s.seen |= h
 	s.file.Status = status
-	if *target, ok = bareName(name); !ok {
-		return true, s.fail("want the name of a file, not %s", excerpt(name))
-	}
-	return true, nil
+	return nil
 }
 
 // index reads "OLD..NEW" or "OLD..NEW MODE". Object names may be short.
@@ -172,25 +169,28 @@ func objectName(s string) bool {
 // them both names on the diff --git line are equal, which makes that line unambiguous.
 func (s *section) settle() error {
 	f := s.file
-	const modes = sawOldMode | sawNewMode
-	whole := s.seen & (sawNewFileMode | sawDeletedMode)
+	const (
+		modes  = sawOldMode | sawNewMode
+		whole  = sawNewFileMode | sawDeletedMode
+		rename = sawRenameFrom | sawRenameTo
+		copied = sawCopyFrom | sawCopyTo
+	)
+	moved := s.seen & (rename | copied)
 	switch {
-	case whole == sawNewFileMode|sawDeletedMode:
+	case s.seen&whole == whole:
 		return s.fail("a file that is both new and deleted")
 	case s.seen&modes != 0 && s.seen&modes != modes:
 		return s.fail("old mode and new mode do not both stand")
-	case whole != 0 && s.seen&(modes|sawRename|sawCopy) != 0:
+	case s.seen&whole != 0 && (s.seen&modes != 0 || moved != 0):
 		return s.fail("a new or deleted file with a second mode, a rename or a copy")
-	case s.seen&sawRename != 0 && s.seen&sawCopy != 0:
-		return s.fail("a file that is both renamed and copied")
-	case s.haveFrom != s.haveTo:
-		return s.fail("a rename or copy with one name only")
-	case s.seen&sawSimilarity != 0 && !s.haveFrom:
+	case moved != 0 && moved != rename && moved != copied:
+		return s.fail("a rename or copy needs its two names and no others")
+	case moved == 0 && s.seen&sawSimilarity != 0:
 		return s.fail("a similarity index without a rename or copy")
 	}
-	if s.haveFrom {
+	if moved != 0 {
 		f.OldPath, f.NewPath = s.from, s.to
-		if !s.pair(s.names, oldPrefix, " ", newPrefix, s.from, s.to) {
+		if !pair(s.names, oldPrefix, s.from, " ", newPrefix, s.to) {
 			return s.fail("the diff --git line %s does not name %s and %s", excerpt(s.names), excerpt(oldPrefix+s.from), excerpt(newPrefix+s.to))
 		}
 		return nil
@@ -206,19 +206,6 @@ func (s *section) settle() error {
 		f.NewPath = name
 	}
 	return nil
-}
-
-// pair reports whether text holds the two names with sep between them.
-func (s *section) pair(text, oldPre, sep, newPre, oldName, newName string) bool {
-	rest, ok := cutName(text, oldPre, oldName)
-	if !ok {
-		return false
-	}
-	if rest, ok = strings.CutPrefix(rest, sep); !ok {
-		return false
-	}
-	rest, ok = cutName(rest, newPre, newName)
-	return ok && rest == ""
 }
 
 // nameLines reads the --- and +++ lines, if there are any, and checks them against the names.

@@ -30,50 +30,42 @@ func (s *section) hunk() error {
 	return nil
 }
 
-// rows reads the rows of a hunk with so many lines left on each side.
+// rows reads the rows of a hunk that has so many lines on each side.
 func (s *section) rows(oldLeft, newLeft int) error {
 	added, deleted := 0, 0
 	var last Op
 	for oldLeft > 0 || newLeft > 0 {
-		if s.ended() {
-			return s.fail("the hunk is cut off: %d old and %d new lines are missing", oldLeft, newLeft)
+		rest := s.text[s.pos:]
+		end := strings.IndexByte(rest, '\n')
+		if end < 0 || end > s.maxLine || rest[0] == 'd' {
+			return s.badRow(oldLeft, newLeft)
 		}
-		row, err := s.row()
-		if err != nil {
-			return err
-		}
-		op := Context
-		if row != "" {
-			op = Op(row[0])
-		}
-		switch op {
-		case Context:
+		switch rest[0] {
+		case byte(Context), '\n': // an empty row is an empty context line: diff.suppressBlankEmpty
 			oldLeft--
 			newLeft--
-		case Add:
+			last = Context
+		case byte(Add):
 			newLeft--
 			added++
-		case Delete:
+			last = Add
+		case byte(Delete):
 			oldLeft--
 			deleted++
+			last = Delete
 		case '\\':
-			if err := s.noNewline(row, last, oldLeft, newLeft); err != nil {
+			if err := s.noNewline(rest[:end], last, oldLeft, newLeft); err != nil {
 				return err
 			}
 			last = 0
-			s.advance(row)
-			continue
 		default:
-			return s.fail("want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
+			return s.badRow(oldLeft, newLeft)
 		}
 		if oldLeft < 0 || newLeft < 0 {
 			return s.fail("the hunk has more lines on one side than its header counts")
 		}
-		if op != Add && s.oldEnded || op != Delete && s.newEnded {
-			return s.fail("a line behind the end of the file")
-		}
-		last = op
-		s.advance(row)
+		s.pos += end + 1
+		s.line++
 	}
 	if strings.HasPrefix(s.text[s.pos:], `\`) {
 		row, err := s.row()
@@ -88,6 +80,18 @@ func (s *section) rows(oldLeft, newLeft int) error {
 	s.file.Added += added
 	s.file.Deleted += deleted
 	return nil
+}
+
+// badRow says what is wrong with the line at the position, which cannot be a row of a hunk.
+func (s *section) badRow(oldLeft, newLeft int) error {
+	if s.ended() {
+		return s.fail("the hunk is cut off: %d old and %d new lines are missing", oldLeft, newLeft)
+	}
+	row, err := s.row()
+	if err != nil {
+		return err
+	}
+	return s.fail("want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
 }
 
 // noNewline reads the mark that the row before it ends its file without a line feed.
@@ -155,14 +159,20 @@ func number(s string) (n int, rest string, ok bool) {
 	return n, s[i:], i > 0
 }
 
-// checkRange checks a hunk against the ones before it: hunks are in order, do not overlap, and an unchanged line between
-// two of them keeps its distance on both sides. A hunk that was lost or a wrong number breaks this.
+// checkRange checks a hunk against the ones before it: hunks are in order and do not overlap, and as many unchanged lines
+// lie between two of them on either side. A lost hunk or a wrong number breaks this.
 func (s *section) checkRange(h *Hunk) error {
-	if h.OldLines == 0 && h.NewLines == 0 {
+	switch {
+	case h.OldLines == 0 && h.NewLines == 0:
 		return s.fail("a hunk without lines")
+	case s.file.Status == Added && h.OldLines > 0:
+		return s.fail("a new file with old lines")
+	case s.file.Status == Deleted && h.NewLines > 0:
+		return s.fail("a deleted file with new lines")
+	case s.oldEnded && h.OldLines > 0, s.newEnded && h.NewLines > 0:
+		return s.fail("a hunk behind the end of the file")
 	}
-	first := s.nextOld == 0
-	if first {
+	if s.nextOld == 0 {
 		s.nextOld, s.nextNew = 1, 1
 	}
 	oldFirst, newFirst := h.OldStart, h.NewStart
@@ -176,24 +186,10 @@ func (s *section) checkRange(h *Hunk) error {
 	if oldFirst < s.nextOld || newFirst < s.nextNew {
 		return s.fail("the hunk starts before the end of the one above it")
 	}
-	if newFirst-oldFirst != s.difference {
-		return s.fail("the hunk's line numbers %d and %d do not fit the hunks above it: %d added minus %d deleted lines", h.OldStart, h.NewStart, s.file.Added, s.file.Deleted)
+	if oldFirst-s.nextOld != newFirst-s.nextNew {
+		return s.fail("the hunk's numbers do not fit what is above it: %d unchanged lines between on the old side, %d on the new side",
+			oldFirst-s.nextOld, newFirst-s.nextNew)
 	}
 	s.nextOld, s.nextNew = oldFirst+h.OldLines, newFirst+h.NewLines
-	s.difference += h.NewLines - h.OldLines
-	return nil
-}
-
-// checkHunks checks that a new file has no old lines and a deleted one no new lines.
-func (s *section) checkHunks() error {
-	for i := range s.hunks {
-		h := &s.hunks[i]
-		if s.file.Status == Added && h.OldLines > 0 {
-			return s.fail("a new file with old lines")
-		}
-		if s.file.Status == Deleted && h.NewLines > 0 {
-			return s.fail("a deleted file with new lines")
-		}
-	}
 	return nil
 }

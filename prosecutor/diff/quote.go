@@ -8,31 +8,31 @@ func unquote(s string) (name, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		return "", "", false
 	}
-	s = s[1:]
-	end := strings.IndexAny(s, `"\`)
-	if end < 0 {
-		return "", "", false
-	}
-	if s[end] == '"' {
-		return s[:end], s[end+1:], true
-	}
 	var b strings.Builder
-	for {
-		end = strings.IndexAny(s, `"\`)
-		if end < 0 {
-			return "", "", false
+	start := 1 // of the bytes that are not yet in b
+	for i := 1; i < len(s); {
+		switch s[i] {
+		case '"':
+			if b.Len() == 0 {
+				return s[1:i], s[i+1:], true
+			}
+			b.WriteString(s[start:i])
+			return b.String(), s[i+1:], true
+		case '\\':
+			c, size := unescape(s[i+1:])
+			if size == 0 {
+				return "", "", false
+			}
+			b.Grow(len(s) - i)
+			b.WriteString(s[start:i])
+			b.WriteByte(c)
+			i += 1 + size
+			start = i
+		default:
+			i++
 		}
-		b.WriteString(s[:end])
-		if s[end] == '"' {
-			return b.String(), s[end+1:], true
-		}
-		c, size := unescape(s[end+1:])
-		if size == 0 {
-			return "", "", false
-		}
-		b.WriteByte(c)
-		s = s[end+1+size:]
 	}
+	return "", "", false
 }
 
 // unescape reads what stands behind a backslash. A size of 0 means that git writes no such escape.
@@ -83,19 +83,52 @@ func validName(name string) bool { return name != "" && strings.IndexByte(name, 
 
 // cutName cuts prefix+name, quoted or plain, off the start of s.
 func cutName(s, prefix, name string) (rest string, ok bool) {
-	if strings.HasPrefix(s, `"`) {
-		got, rest, ok := unquote(s)
-		if !ok {
+	if !strings.HasPrefix(s, `"`) {
+		if s, ok = strings.CutPrefix(s, prefix); !ok {
 			return "", false
 		}
-		got, ok = strings.CutPrefix(got, prefix)
-		return rest, ok && got == name
+		return strings.CutPrefix(s, name)
 	}
-	s, ok = strings.CutPrefix(s, prefix)
+	s = s[1:]
+	for _, part := range [2]string{prefix, name} {
+		for i := range len(part) {
+			c, size := quotedByte(s)
+			if size == 0 || c != part[i] {
+				return "", false
+			}
+			s = s[size:]
+		}
+	}
+	return strings.CutPrefix(s, `"`)
+}
+
+// quotedByte reads the first byte of a C-quoted name and says how long it is written. A size of 0 means that the name
+// ends here, or is not well written.
+func quotedByte(s string) (c byte, size int) {
+	if s == "" || s[0] == '"' {
+		return 0, 0
+	}
+	if s[0] != '\\' {
+		return s[0], 1
+	}
+	c, size = unescape(s[1:])
+	if size == 0 {
+		return 0, 0
+	}
+	return c, 1 + size
+}
+
+// pair reports whether text is two names, each behind its prefix, with sep between them.
+func pair(text, oldPre, oldName, sep, newPre, newName string) bool {
+	rest, ok := cutName(text, oldPre, oldName)
 	if !ok {
-		return "", false
+		return false
 	}
-	return strings.CutPrefix(s, name)
+	if rest, ok = strings.CutPrefix(rest, sep); !ok {
+		return false
+	}
+	rest, ok = cutName(rest, newPre, newName)
+	return ok && rest == ""
 }
 
 // sameName reads the one name in "a/NAME b/NAME". Both halves are equally long, so that a name which itself holds " b/"

@@ -1,32 +1,35 @@
 package diff
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
-// Defaults of the limits of a reader, in bytes.
+// Defaults of the limits, in bytes. They bound the memory a hostile or runaway diff can take: the text is held once,
+// and files and hunks take at most about six times as much again, when the text is nothing but the smallest ones.
 const (
-	// DefaultMaxBytes is far above what GitHub serves (it refuses more than 20,000 lines) and what a prosecutor may be
-	// given; it bounds the memory for a diff from local git.
+	// DefaultMaxBytes is far above what GitHub serves (it refuses a diff of more than 20,000 lines) and what a judge may
+	// be given; a diff from local git can be longer.
 	DefaultMaxBytes = 64 << 20
-	// DefaultMaxLine leaves room for the longest generated lines.
+	// DefaultMaxLine leaves room for generated files that are one line.
 	DefaultMaxLine = 16 << 20
 )
 
-// Option changes a limit of a reader.
+// Option changes a limit.
 type Option func(*limits)
 
 type limits struct {
 	bytes, line int
 }
 
-// MaxBytes limits the whole text, in bytes.
+// MaxBytes limits the whole text to n bytes.
 func MaxBytes(n int) Option { return func(l *limits) { l.bytes = n } }
 
-// MaxLine limits one line, in bytes and without its line feed.
+// MaxLine limits each line of the text to n bytes, its line feed not counted.
 func MaxLine(n int) Option { return func(l *limits) { l.line = n } }
 
 func newLimits(options []Option) limits {
@@ -43,21 +46,37 @@ func newLimits(options []Option) limits {
 // error of r. Text that is empty or white space only is a diff without files.
 func Parse(r io.Reader, options ...Option) (*Diff, error) {
 	l := newLimits(options)
-	var b strings.Builder
-	if sized, ok := r.(interface{ Len() int }); ok {
-		b.Grow(min(sized.Len(), l.bytes) + 1)
-	}
-	n, err := io.Copy(&b, io.LimitReader(r, int64(l.bytes)+1))
+	text, err := readAll(r, l.bytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading diff: %w", err)
+		return nil, err
 	}
-	if n > int64(l.bytes) {
-		return nil, &LimitError{What: "diff", Limit: l.bytes}
-	}
-	return parse(b.String(), l)
+	return parse(text, l)
 }
 
-// ParseString is Parse for text in memory. The result shares the text and copies none of it.
+// readAll reads up to limit bytes.
+func readAll(r io.Reader, limit int) (string, error) {
+	var b strings.Builder
+	switch r.(type) {
+	case *strings.Reader, *bytes.Reader, *bytes.Buffer:
+		// The size is known and the text is in memory: one copy, without a buffer in between.
+		size := r.(interface{ Len() int }).Len()
+		if size > limit {
+			return "", &LimitError{What: "diff", Limit: limit}
+		}
+		b.Grow(size)
+	default:
+		r = io.LimitReader(r, int64(limit)+1)
+	}
+	if _, err := io.Copy(&b, r); err != nil {
+		return "", fmt.Errorf("reading diff: %w", err)
+	}
+	if b.Len() > limit {
+		return "", &LimitError{What: "diff", Limit: limit}
+	}
+	return b.String(), nil
+}
+
+// ParseString is Parse for text in memory. The result shares the text and copies none of it but quoted names.
 func ParseString(s string, options ...Option) (*Diff, error) {
 	l := newLimits(options)
 	if len(s) > l.bytes {
@@ -71,39 +90,125 @@ func parse(text string, l limits) (*Diff, error) {
 	if strings.TrimSpace(text) == "" {
 		return d, nil
 	}
-	line := 1
+	var (
+		s     = section{maxLine: l.line}
+		store store
+		line  = 1
+		names names
+	)
 	for text != "" {
-		f := new(File)
-		s := section{file: f, text: text, line: line, maxLine: l.line}
-		if err := s.read(); err != nil {
+		f := store.file()
+		if err := s.read(f, text, line); err != nil {
 			return nil, err
 		}
-		f.Hunks = s.hunks
+		f.Hunks = store.keep(s.hunks)
+		if !names.add(f, d.Files) {
+			return nil, twice(f)
+		}
 		d.Files = append(d.Files, f)
 		text, line = text[s.pos:], s.line
 	}
 	return d, nil
 }
 
-// Reader reads the files of a diff one by one. It holds one section at a time. It is not safe for concurrent use.
+// store hands out files and hunks from larger pieces, since most diffs have many small ones.
+type store struct {
+	files []File
+	hunks []Hunk
+	size  int // of the next piece
+}
+
+const (
+	firstPiece = 4
+	maxPiece   = 256
+)
+
+func (s *store) file() *File {
+	if len(s.files) == cap(s.files) {
+		s.size = min(max(firstPiece, 2*s.size), maxPiece)
+		s.files = make([]File, 0, s.size)
+	}
+	s.files = s.files[:len(s.files)+1]
+	return &s.files[len(s.files)-1]
+}
+
+// keep copies hunks out of the section's buffer.
+func (s *store) keep(hunks []Hunk) []Hunk {
+	if len(hunks) == 0 {
+		return nil
+	}
+	if cap(s.hunks)-len(s.hunks) < len(hunks) {
+		s.hunks = make([]Hunk, 0, max(len(hunks), s.size))
+	}
+	start := len(s.hunks)
+	s.hunks = append(s.hunks, hunks...)
+	return slices.Clip(s.hunks[start:])
+}
+
+// names finds a second section of one path: Find and Locate could not tell which one is meant. Git sorts by path, so
+// that a set is only needed where someone changed the order.
+type names struct {
+	last    string
+	deleted bool // the last one, which may come back as the other half of a type change
+	set     map[string]bool
+}
+
+// add reports whether the file is the only one of its path among those before it.
+func (n *names) add(f *File, before []*File) bool {
+	path := f.Path()
+	half := n.deleted && f.Status == Added && path == n.last
+	ordered := n.set == nil && (path > n.last || half)
+	n.deleted = f.Status == Deleted
+	n.last = path
+	if ordered {
+		return true
+	}
+	if n.set == nil {
+		n.set = make(map[string]bool, len(before)+1)
+		for _, b := range before {
+			n.set[b.Path()] = true
+		}
+	}
+	if n.set[path] && !half {
+		return false
+	}
+	n.set[path] = true
+	return true
+}
+
+func twice(f *File) error {
+	return &SyntaxError{Line: f.Line, File: f.Path(), Msg: "a second section of the same file"}
+}
+
+// Reader reads the files of a diff one by one. It holds the text of one section at a time, and the names of the files it
+// has read. It is not safe for concurrent use.
 type Reader struct {
-	src    io.Reader
-	limits limits
-	buf    []byte // what was read and not yet yielded
-	seen   int    // bytes of buf that hold no start of a section
-	total  int
-	line   int
-	eof    bool
-	err    error
+	src     io.Reader
+	limits  limits
+	section section
+	names   names
+	buf     []byte
+	start   int // of the next section in buf
+	seen    int // no other section starts in buf before it
+	open    int // bytes of the last line in buf, as long as it has no line feed
+	total   int
+	line    int // number of the line at start
+	eof     bool
+	err     error
 }
 
 // NewReader returns a reader of the diff in r.
 func NewReader(r io.Reader, options ...Option) *Reader {
-	return &Reader{src: r, limits: newLimits(options), line: 1}
+	l := newLimits(options)
+	return &Reader{
+		src: r, limits: l, line: 1,
+		section: section{maxLine: l.line},
+		names:   names{set: map[string]bool{}},
+	}
 }
 
-// Next returns the next file, and io.EOF behind the last one. The errors are those of Parse; after an error every call
-// returns it again.
+// Next returns the next file, and io.EOF behind the last one. The other errors are those of Parse. After an error, every
+// call returns the same one.
 func (r *Reader) Next() (*File, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -111,59 +216,78 @@ func (r *Reader) Next() (*File, error) {
 	f, err := r.next()
 	if err != nil {
 		r.err = err
-	}
-	return f, err
-}
-
-func (r *Reader) next() (*File, error) {
-	text, err := r.section()
-	if err != nil {
+		r.buf = nil
 		return nil, err
 	}
-	if text == "" || r.line == 1 && r.eof && len(r.buf) == 0 && strings.TrimSpace(text) == "" {
-		return nil, io.EOF
-	}
-	f := new(File)
-	s := section{file: f, text: text, line: r.line, maxLine: r.limits.line}
-	if err := s.read(); err != nil {
-		return nil, err
-	}
-	f.Hunks = s.hunks
-	r.line = s.line
 	return f, nil
 }
 
-// section cuts the text up to the start of the next section off the input. No row inside a section can look like it.
-func (r *Reader) section() (string, error) {
-	const mark = "\n" + gitLine
+func (r *Reader) next() (*File, error) {
+	text, err := r.cut()
+	if err != nil {
+		return nil, err
+	}
+	if text == "" || r.line == 1 && r.eof && r.start == len(r.buf) && strings.TrimSpace(text) == "" {
+		return nil, io.EOF
+	}
+	f := new(File)
+	if err := r.section.read(f, text, r.line); err != nil {
+		return nil, err
+	}
+	f.Hunks = slices.Clone(r.section.hunks)
+	if !r.names.add(f, nil) {
+		return nil, twice(f)
+	}
+	r.line = r.section.line
+	return f, nil
+}
+
+// cut takes the text up to the start of the next section, which no row of a section can look like.
+func (r *Reader) cut() (string, error) {
 	for {
-		if i := strings.Index(string(r.buf[r.seen:]), mark); i >= 0 {
-			return r.cut(r.seen + i + 1), nil
+		if i := bytes.Index(r.buf[r.seen:], nextSection); i >= 0 {
+			return r.take(r.seen + i + 1), nil
 		}
 		if r.eof {
-			return r.cut(len(r.buf)), nil
+			return r.take(len(r.buf)), nil
 		}
-		r.seen = max(0, len(r.buf)-len(mark)+1)
+		r.seen = max(r.start, len(r.buf)-len(nextSection)+1)
 		if err := r.fill(); err != nil {
 			return "", err
 		}
 	}
 }
 
-func (r *Reader) cut(n int) string {
-	text := string(r.buf[:n])
-	r.buf = append(r.buf[:0], r.buf[n:]...)
-	r.seen = 0
+var nextSection = []byte("\n" + gitLine)
+
+func (r *Reader) take(end int) string {
+	text := string(r.buf[r.start:end])
+	r.start, r.seen = end, end
 	return text
 }
 
+// readSize is how much is read at once.
+const readSize = 32 << 10
+
+// fill reads more text.
 func (r *Reader) fill() error {
-	chunk := make([]byte, 64<<10)
-	n, err := r.src.Read(chunk)
-	r.buf = append(r.buf, chunk[:n]...)
+	if cap(r.buf)-len(r.buf) < readSize {
+		r.makeRoom()
+	}
+	n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
+	fresh := r.buf[len(r.buf) : len(r.buf)+n]
+	r.buf = r.buf[:len(r.buf)+n]
 	r.total += n
 	if r.total > r.limits.bytes {
 		return &LimitError{What: "diff", Limit: r.limits.bytes}
+	}
+	if i := bytes.LastIndexByte(fresh, '\n'); i >= 0 {
+		r.open = n - i - 1
+	} else {
+		r.open += n
+	}
+	if r.open > r.limits.line {
+		return &LimitError{Line: r.line + bytes.Count(r.buf[r.start:], []byte{'\n'}), What: "line", Limit: r.limits.line}
 	}
 	if errors.Is(err, io.EOF) {
 		r.eof = true
@@ -173,4 +297,16 @@ func (r *Reader) fill() error {
 		return fmt.Errorf("reading diff: %w", err)
 	}
 	return nil
+}
+
+// makeRoom moves the unread text to the start of the buffer, or of a larger one.
+func (r *Reader) makeRoom() {
+	unread := r.buf[r.start:]
+	to := r.buf[:0]
+	if cap(r.buf) < 2*(len(unread)+readSize) {
+		to = make([]byte, 0, 2*(len(unread)+readSize))
+	}
+	r.buf = append(to, unread...)
+	r.seen -= r.start
+	r.start = 0
 }

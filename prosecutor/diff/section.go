@@ -22,18 +22,13 @@ type section struct {
 	maxLine int
 	hunks   []Hunk
 
-	names      string // the diff --git line, without its start
-	from, to   string // of a rename or copy
-	haveFrom   bool
-	haveTo     bool
-	seen       header
-	oldLine    string // the --- line, without its start
-	newLine    string
-	oldEnded   bool // a no-newline mark stood on the old side
-	newEnded   bool
-	nextOld    int // first line number that the next hunk may hold
-	nextNew    int
-	difference int // new minus old number of an unchanged line here
+	seen     header
+	names    string // the diff --git line, without its start
+	from, to string // of a rename or copy
+	oldEnded bool   // a no-newline mark stood on the old side
+	newEnded bool
+	nextOld  int // first number the next hunk may have on the old side
+	nextNew  int
 }
 
 // header is a set of header lines, so that none can stand twice.
@@ -46,14 +41,19 @@ const (
 	sawNewFileMode
 	sawSimilarity
 	sawDissimilarity
-	sawRename
-	sawCopy
+	sawRenameFrom
+	sawRenameTo
+	sawCopyFrom
+	sawCopyTo
 	sawIndex
 	sawNames
 )
 
-// read reads the section at the start of text into its file and returns how many bytes and lines it has.
-func (s *section) read() error {
+// read reads the section at the start of text, whose first line has the number line, into f. It leaves pos and line
+// behind the section.
+func (s *section) read(f *File, text string, line int) error {
+	*s = section{file: f, text: text, line: line, maxLine: s.maxLine, hunks: s.hunks[:0]}
+	*f = File{Line: line, Similarity: -1, Status: Modified}
 	row, err := s.row()
 	if err != nil {
 		return err
@@ -62,8 +62,6 @@ func (s *section) read() error {
 	if !ok {
 		return s.outside(row)
 	}
-	f := s.file
-	*f = File{Line: s.line, Similarity: -1, Status: Modified}
 	s.names = names
 	s.advance(row)
 	if err := s.headers(); err != nil {
@@ -142,7 +140,7 @@ func (s *section) body() error {
 				return err
 			}
 		}
-		return s.checkHunks()
+		return nil
 	case s.seen&sawNames != 0:
 		return s.fail("want a hunk behind the --- and +++ lines, not %s", excerpt(row))
 	case strings.HasPrefix(row, "Binary files "):
