@@ -41,7 +41,7 @@ func ParseServer(name string, data []byte) (*Server, error) {
 // LoadPolicy reads the policy in a file of this machine. A file that cannot be read is an error of the file system, a
 // file that is wrong is Problems.
 func LoadPolicy(path string) (*Policy, error) {
-	data, err := readFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
@@ -51,15 +51,15 @@ func LoadPolicy(path string) (*Policy, error) {
 // LoadServer reads the server file. A file that cannot be read is an error of the file system, a file that is wrong is
 // Problems.
 func LoadServer(path string) (*Server, error) {
-	data, err := readFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the server file: %w", err)
 	}
 	return ParseServer(path, data)
 }
 
-// readFile reads no more than it takes to know that a file is too large.
-func readFile(path string) (data []byte, err error) {
+// ReadFile reads a file for ParsePolicy or ParseServer, and no more of it than it takes to know that it is too large.
+func ReadFile(path string) (data []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
