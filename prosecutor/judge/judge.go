@@ -60,7 +60,8 @@ type Material struct {
 	Spec string
 }
 
-// Reply is an answer and what it cost.
+// Reply is an answer and what it cost. When Ask returns an error, the reply still says what the call cost, as far as it
+// is known; its text is then empty.
 type Reply struct {
 	Text      string
 	Model     string // as the provider reports it
@@ -68,6 +69,8 @@ type Reply struct {
 	TokensOut int
 	CostUSD   float64 // 0 when no price is configured
 	Latency   time.Duration
+	Requests  int  // requests sent to the provider: retries of rate limits and rejected forms of the request included
+	Truncated bool // the answer was cut at the token limit
 }
 
 // Error is a failed call. Kind comes from the provider's error channel (status and code) or from the local cause, never
