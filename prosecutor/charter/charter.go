@@ -69,7 +69,7 @@ func (b *Brief) request(lens prosecutor.Lens, system string, p prompt, schema []
 		System:   system,
 		Messages: []judge.Message{{Role: judge.User, Text: p.render(usableNonce(nonce, p))}},
 		Schema:   schema,
-		Material: &judge.Material{Diff: b.Diff, Spec: b.Spec},
+		Material: &judge.Material{Diff: b.Diff, Spec: b.Spec, Evidence: b.Evidence},
 	}
 }
 

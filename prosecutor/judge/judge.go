@@ -56,8 +56,9 @@ type Request struct {
 
 // Material is the case behind the prompt, for the static judge. Model adapters do not read it.
 type Material struct {
-	Diff *diff.Diff // everything, excluded files too
-	Spec string
+	Diff     *diff.Diff // everything, excluded files too
+	Spec     string
+	Evidence []prosecutor.Evidence // as the judges are told it
 }
 
 // Reply is an answer and what it cost. When Ask returns an error, the reply still says what the call cost, as far as it
