@@ -97,8 +97,8 @@ the path through the code, the result. A finding about code has an ` + "`anchor`
   space. As few lines as show the fault. Lines of one hunk only; never a hunk header.
 - ` + "`line`" + `: the number of the first quoted line on that side, if you know it. Leave it out rather than guess.
 
-A quote that is not in the diff proves nothing: such a finding counts as ` + "`medium`" + ` at most. A finding about something that is absent has no
-anchor. ` + "`suggestion`" + `, where you are sure of it, is what the quoted lines should become, whole, with their indentation.
+A quote that is not in the diff proves nothing: such a finding counts as ` + "`medium`" + ` at most. A finding about something that is absent, or about a
+file that the diff shows without lines (binary, renamed, new mode), has no anchor; say in the claim what it is about. ` + "`suggestion`" + `, where you are sure of it, is what the quoted lines should become, whole, with their indentation.
 
 # Verdict
 

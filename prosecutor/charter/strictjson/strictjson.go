@@ -85,7 +85,7 @@ func Parse(text string, maxBytes int) (obj Object, problems []string, err error)
 
 // notJSON says what is wrong with a text that is not JSON, most useful cause first. It quotes nothing of the text.
 func notJSON(text string) error {
-	trimmed := strings.TrimSpace(text)
+	trimmed := strings.Trim(text, " \t\r\n")
 	switch {
 	case strings.HasPrefix(text, "\ufeff"):
 		return errors.New("the text starts with a byte order mark")
