@@ -336,9 +336,9 @@ func (e *Endpoint) Error(caller, call context.Context, err error) *judge.Error {
 	var f *Failure
 	if errors.As(err, &f) {
 		out.Status, out.ResetAt = f.Status, f.ResetAt
-		out.Code = Clean(f.Code, 80)
+		out.Code = e.Safe(f.Code, 80)
 		if out.Code == "" {
-			out.Code = Clean(f.Type, 80)
+			out.Code = e.Safe(f.Type, 80)
 		}
 		out.Kind = e.Kind(f)
 		out.Err = e.describe(out.Kind, f)
