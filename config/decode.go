@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +106,7 @@ func (d *decoder) key(entry *ast.MappingValueNode, path string) (key string, at 
 
 func (d *decoder) unknownKey(s *shape, path, key string, at place) {
 	p := Problem{Key: d.name(path, key), Message: "unknown key", Allowed: strings.Join(s.names(), ", ")}
-	if p.Suggestion = nearest(key, s.names()); p.Suggestion == "" {
+	if p.Suggestion = nearest(key, s.names()); p.Suggestion == "" && s.kind == kindSection {
 		p.Suggestion = elsewhere(d.root, "", key)
 	}
 	if d.secret && slices.Contains([]string{"api_key", "apikey", "key", "token", "api_token", "secret", "password", "credentials"}, strings.ToLower(key)) {
@@ -247,13 +248,16 @@ func (d *decoder) scalar(n ast.Node, s *shape, v reflect.Value, path string) {
 	d.wrongKind(n, s, path, at)
 }
 
+// leadingZero is a number that some readers of YAML take for octal.
+var leadingZero = regexp.MustCompile(`^-?0[0-9]`)
+
 func (d *decoder) wholeNumber(text string, s *shape, v reflect.Value, path string, at place) {
 	p := Problem{Key: path, Allowed: s.allowed()}
 	switch i, err := strconv.ParseInt(text, 10, 64); {
-	case strings.Trim(text, "-0123456789") != "":
+	case strings.Trim(text, "-0123456789") != "" || leadingZero.MatchString(text):
 		p.Message = "want a whole number in plain decimal digits" + d.got(text)
 	case err != nil || i < s.rule.min || i > s.rule.max:
-		p.Message = text + " is out of range"
+		p.Message = d.subject(text) + " is out of range"
 	default:
 		v.SetInt(i)
 		return
@@ -268,7 +272,7 @@ func (d *decoder) number(text string, s *shape, v reflect.Value, path string, at
 	case strings.Trim(text, "-.0123456789") != "" || err != nil && !math.IsInf(f, 0):
 		p.Message = "want a number in plain decimal digits" + d.got(text)
 	case math.IsInf(f, 0) || f < s.rule.minFloat || f > s.rule.maxFloat:
-		p.Message = text + " is out of range"
+		p.Message = d.subject(text) + " is out of range"
 	default:
 		v.SetFloat(f)
 		return
@@ -277,12 +281,12 @@ func (d *decoder) number(text string, s *shape, v reflect.Value, path string, at
 }
 
 func (d *decoder) duration(text string, s *shape, v reflect.Value, path string, at place) {
-	p := Problem{Key: path, Allowed: s.allowed() + ", as in 90s, 30m, 2h, 1h30m or 7d"}
+	p := Problem{Key: path, Allowed: s.allowed()}
 	switch value, err := ParseDuration(text); {
 	case err != nil:
 		p.Message = "want a duration" + d.got(text)
 	case int64(value) < s.rule.min || int64(value) > s.rule.max:
-		p.Message = text + " is out of range"
+		p.Message = d.subject(text) + " is out of range"
 	default:
 		v.SetInt(int64(value))
 		return
@@ -360,12 +364,19 @@ func (d *decoder) wrongKind(n ast.Node, s *shape, path string, at place) {
 func (d *decoder) describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:
+		if d.secret {
+			return "a text"
+		}
 		return "the text" + d.quoted(n.Value)
 	case *ast.LiteralNode:
 		return "a block of text"
 	case *ast.BoolNode:
 		return strconv.FormatBool(n.Value)
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+	case *ast.InfinityNode:
+		return "infinity"
+	case *ast.NanNode:
+		return "a value that is no number"
+	case *ast.IntegerNode, *ast.FloatNode:
 		if d.secret {
 			return "a number"
 		}
@@ -386,8 +397,15 @@ func (d *decoder) quoted(text string) string {
 	return " " + excerpt(text)
 }
 
-func (d *decoder) got(text string) string {
+func (d *decoder) subject(text string) string {
 	if d.secret {
+		return "the value"
+	}
+	return text
+}
+
+func (d *decoder) got(text string) string {
+	if d.secret || text == "" {
 		return ""
 	}
 	return ", got " + excerpt(text)

@@ -58,10 +58,10 @@ func digits(s string) (int64, bool) {
 	return n, true
 }
 
-// String writes the duration as short as it can be read back: 2h, not 2h0m0s, and 180d for whole days above one.
+// String writes the duration as short as it can be read back: 2h, not 2h0m0s, and 180d for whole days.
 func (d Duration) String() string {
 	t := time.Duration(d)
-	if t > day && t%day == 0 {
+	if t >= day && t%day == 0 {
 		return fmt.Sprintf("%dd", t/day)
 	}
 	s := t.String()

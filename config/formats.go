@@ -25,10 +25,9 @@ type format struct {
 // formats are the named formats that `check` tags use.
 var formats = sync.OnceValue(func() map[string]format {
 	return map[string]format{
-		"glob": {allowed: "a glob on the path from the root of the repository, as in src/**/*.go", pattern: `^[^/]`, most: 512, check: checkGlob},
-		"path": {allowed: "a path from the root of the repository", pattern: `^[^/]`, most: 4096, check: checkPath},
-		"family": {allowed: "a model family: lower case letters, digits, dots, dashes and underscores", pattern: `^[a-z0-9][a-z0-9._-]*$`, most: 64,
-			check: func(string) (string, string) { return "", "" }},
+		"glob":     {allowed: "a glob on the path from the root of the repository, as in src/**", pattern: `^[^/]`, most: 512, check: checkGlob},
+		"path":     {allowed: "a path from the root of the repository", pattern: `^[^/]`, most: 4096, check: checkPath},
+		"family":   {allowed: "a model family: lower case letters, digits, dots, dashes and underscores", pattern: `^[a-z0-9][a-z0-9._-]*$`, most: 64},
 		"judge":    {allowed: "a judge's name: letters, digits and any of . _ - : / @", pattern: `^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`, most: 100},
 		"login":    {allowed: "a login, without @", pattern: `^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`, most: 100},
 		"reviewer": {allowed: "a login, or organisation/team, without @", pattern: `^[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9._-]+)?$`, most: 140},
@@ -65,6 +64,11 @@ func checkFormat(name, s string) (problem, better string) {
 	if !regexpOf()[name].MatchString(s) {
 		if s == "" {
 			return "the text is empty", ""
+		}
+		if f.check != nil {
+			if problem, better := f.check(s); problem != "" {
+				return problem, better
+			}
 		}
 		return "the text does not have the right form", repaired(name, s)
 	}
@@ -152,6 +156,8 @@ func checkPathForm(s string) (problem, better string) {
 	switch {
 	case strings.TrimSpace(s) != s:
 		return "the path has white space around it", strings.TrimSpace(s)
+	case strings.HasPrefix(s, "/"):
+		return "the path starts with a slash and would match nothing", strings.TrimLeft(s, "/")
 	case strings.HasPrefix(s, "./"):
 		return "the path starts with ./ and would match nothing", strings.TrimPrefix(s, "./")
 	case strings.HasSuffix(s, "/"):

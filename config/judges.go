@@ -47,6 +47,14 @@ func (c judgeCheck) has(key string) bool {
 	return ok
 }
 
+// faulty reports whether a key, or something in its value, has been reported already.
+func (c judgeCheck) faulty(key string) bool {
+	path := join(c.path, key)
+	return slices.ContainsFunc(c.decoder.report.problems, func(p Problem) bool {
+		return p.Key == path || strings.HasPrefix(p.Key, path+"[")
+	})
+}
+
 // adapterKeys lists what an adapter has no use for. A setting without effect is a problem: whoever wrote it expects one.
 var adapterKeys = map[string]struct{ needs, refuses []string }{
 	AdapterOpenAI:    {needs: []string{"model"}, refuses: []string{"command", "env"}},
@@ -80,7 +88,7 @@ func (c judgeCheck) adapter(amongOthers bool) {
 			c.problem("adapter", "static judges only where it is the only judge: an outage of the models must not turn a prosecution into linting; its rules always run as evidence", "")
 		}
 	case AdapterCommand:
-		if c.has("command") && (len(j.Command) == 0 || strings.TrimSpace(j.Command[0]) == "") {
+		if c.has("command") && !c.faulty("command") && (len(j.Command) == 0 || strings.TrimSpace(j.Command[0]) == "") {
 			c.problem("command", "the list does not begin with a program", "")
 		}
 	default:

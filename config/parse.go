@@ -12,7 +12,7 @@ import (
 // default policy. The error is Problems, all of them at once; the policy is nil then.
 func ParsePolicy(name string, data []byte) (*Policy, error) {
 	policy := DefaultPolicy()
-	r := &report{file: name}
+	r := newReport(name)
 	d := decode(r, data, policyShape(), reflect.ValueOf(policy).Elem(), false)
 	checkPolicy(policy, d)
 	if err := r.err(); err != nil {
@@ -26,7 +26,7 @@ func ParsePolicy(name string, data []byte) (*Policy, error) {
 // key that stands in it by mistake does not reach a log; the server is nil then.
 func ParseServer(name string, data []byte) (*Server, error) {
 	server := &Server{Judges: []JudgeConfig{}}
-	r := &report{file: name}
+	r := newReport(name)
 	d := decode(r, data, serverShape(), reflect.ValueOf(server).Elem(), true)
 	checkServer(server, d)
 	if err := r.err(); err != nil {

@@ -70,9 +70,15 @@ type report struct {
 	file     string
 	problems Problems
 	dropped  int
+	silenced map[int]bool // lines of which everything has been said
 }
 
+func newReport(file string) *report { return &report{file: file, silenced: map[int]bool{}} }
+
 func (r *report) add(at place, p Problem) {
+	if r.silenced[at.line] {
+		return
+	}
 	if len(r.problems) == maxProblems {
 		r.dropped++
 		return

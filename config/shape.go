@@ -212,11 +212,14 @@ func (s *shape) allowed() string {
 	case kindBool:
 		return "true or false"
 	case kindInt:
+		if s.rule.min == s.rule.max {
+			return strconv.FormatInt(s.rule.min, 10)
+		}
 		return fmt.Sprintf("a whole number from %d to %d", s.rule.min, s.rule.max)
 	case kindFloat:
 		return fmt.Sprintf("a number from %s to %s", formatFloat(s.rule.minFloat), formatFloat(s.rule.maxFloat))
 	case kindDuration:
-		return fmt.Sprintf("a duration from %s to %s", Duration(s.rule.min), Duration(s.rule.max))
+		return fmt.Sprintf("a duration from %s to %s, as in 90s, 30m, 1h30m or 7d", Duration(s.rule.min), Duration(s.rule.max))
 	case kindString:
 		if s.rule.enum != nil {
 			return strings.Join(s.rule.enum, ", ")

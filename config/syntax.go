@@ -17,6 +17,9 @@ const (
 	MaxFileSize = 1 << 20
 	// maxDepth bounds how deep lists and keys may nest: the deepest valid file needs six.
 	maxDepth = 20
+	// maxKeys bounds the keys of one file: the parser takes time that grows with the square of their number, a fifth of a
+	// second for this many.
+	maxKeys = 10_000
 	// maxExtras bounds the YAML features that are refused one by one before the rest of the file is looked at.
 	maxExtras = 50
 )
@@ -37,37 +40,36 @@ func parseYAML(r *report, data []byte, secret bool) ast.Node {
 		r.add(at, Problem{Message: fmt.Sprintf("lists and keys are nested more than %d deep", maxDepth)})
 		return nil
 	}
-	refused := refuseExtras(r, tokens)
-	if refused > maxExtras {
+	if at, ok := tooMany(tokens); ok {
+		r.add(at, Problem{Message: fmt.Sprintf("the file has more than %d keys", maxKeys)})
 		return nil
+	}
+	refused, aliases := refuseExtras(r, tokens)
+	switch {
+	case refused > maxExtras:
+		return nil
+	case refused > 0 && refused == len(aliases):
+		if tokens, failure = tokenize(withoutStars(text, aliases)); failure != "" {
+			return nil
+		}
+	}
+	second, two := secondDocument(tokens)
+	if two {
+		r.add(second, Problem{Message: "a second document starts here; the file holds one"})
 	}
 	file, at, failure := parseTokens(tokens, secret)
 	if failure != "" {
-		if refused == 0 {
+		if refused == 0 && !two {
 			r.add(at, Problem{Message: "the YAML cannot be read: " + failure})
 		}
 		return nil
 	}
-	var docs []*ast.DocumentNode
 	for _, doc := range file.Docs {
 		if _, directive := doc.Body.(*ast.DirectiveNode); !directive {
-			docs = append(docs, doc)
+			return doc.Body
 		}
 	}
-	if len(docs) > 1 {
-		at := place{}
-		if start := docs[1].Start; start != nil && start.Position != nil {
-			at = place{start.Position.Line, start.Position.Column}
-		}
-		r.add(at, Problem{Message: "a second document starts here; the file holds one"})
-	}
-	if len(docs) == 0 {
-		return nil
-	}
-	if docs[0].Body == nil {
-		return nil
-	}
-	return docs[0].Body
+	return nil
 }
 
 // readable checks that a file is text, and returns it with plain line ends and without a byte order mark.
@@ -141,9 +143,10 @@ func parseTokens(tokens token.Tokens, secret bool) (file *ast.File, at place, fa
 }
 
 // refuseExtras reports the features of YAML that a configuration has no use for and that make a file mean something else
-// than it shows: anchors, aliases, merge keys, tags, directives and complex keys. It returns how many there were.
-func refuseExtras(r *report, tokens token.Tokens) int {
-	count := 0
+// than it shows: anchors, aliases, merge keys, tags, directives and complex keys. It returns how many there were, and
+// where the aliases among them are.
+func refuseExtras(r *report, tokens token.Tokens) (count int, aliases []place) {
+	var last token.Token
 	for _, t := range tokens {
 		message := ""
 		switch t.Type {
@@ -163,9 +166,38 @@ func refuseExtras(r *report, tokens token.Tokens) int {
 			continue
 		}
 		count++
-		r.add(place{t.Position.Line, t.Position.Column}, Problem{Message: message})
+		at := place{t.Position.Line, t.Position.Column}
+		if t.Type == token.AliasType {
+			aliases = append(aliases, at)
+		}
+		stutters := last.Type == t.Type && last.Position.Line == t.Position.Line && last.Position.Column == t.Position.Column-1
+		last = *t
+		if stutters {
+			continue // the second star of **, reported with the first
+		}
+		r.add(at, Problem{Message: message})
 	}
-	return count
+	for _, at := range aliases {
+		r.silenced[at.line] = true
+	}
+	return count, aliases
+}
+
+// withoutStars puts another letter in place of the star of each alias. A glob without quotes is by far the most usual
+// slip, and the rest of the file is to be checked in spite of it.
+func withoutStars(text string, aliases []place) string {
+	lines := strings.Split(text, "\n")
+	for _, at := range aliases {
+		if at.line > len(lines) {
+			continue
+		}
+		line := []rune(lines[at.line-1])
+		if at.column <= len(line) && line[at.column-1] == '*' {
+			line[at.column-1] = 'x'
+		}
+		lines[at.line-1] = string(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // tooDeep finds the first place where lists and keys nest deeper than maxDepth. The parser is recursive, so this has to
@@ -195,6 +227,41 @@ func tooDeep(tokens token.Tokens) (place, bool) {
 		if flow+len(block) > maxDepth {
 			return place{t.Position.Line, t.Position.Column}, true
 		}
+	}
+	return place{}, false
+}
+
+// tooMany finds the key that is one too many.
+func tooMany(tokens token.Tokens) (place, bool) {
+	keys := 0
+	for _, t := range tokens {
+		if t.Type == token.MappingValueType {
+			keys++
+		}
+		if keys > maxKeys {
+			return place{t.Position.Line, t.Position.Column}, true
+		}
+	}
+	return place{}, false
+}
+
+// secondDocument finds where the first document has ended and something follows.
+func secondDocument(tokens token.Tokens) (place, bool) {
+	begun, ended := false, false
+	for _, t := range tokens {
+		switch t.Type {
+		case token.CommentType:
+			continue
+		case token.DirectiveType:
+			return place{}, false // refused as such, and its words are no document
+		case token.DocumentEndType:
+			ended = true
+			continue
+		}
+		if ended || begun && t.Type == token.DocumentHeaderType {
+			return place{t.Position.Line, t.Position.Column}, true
+		}
+		begun = true
 	}
 	return place{}, false
 }
