@@ -21,14 +21,11 @@ func (s *section) binaryNames(row string) error {
 	return nil
 }
 
-// binaryPatch reads the body of a GIT binary patch: the new content and, if git knew it, the old one. Each is a line
-// with its kind and size, lines of base 85, and an empty line.
+// binaryPatch reads the body of a GIT binary patch: how to make the new content and how to get the old one back. Each is
+// a line with its kind and size, lines of base 85, and an empty line.
 func (s *section) binaryPatch() error {
 	if err := s.binaryHunk(); err != nil {
 		return err
-	}
-	if s.ended() {
-		return nil
 	}
 	return s.binaryHunk()
 }
@@ -94,10 +91,4 @@ func base85Line(row string) bool {
 }
 
 // base85 is git's alphabet of 85 digits.
-var base85 = func() (set [256]bool) {
-	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-	for i := range len(digits) {
-		set[digits[i]] = true
-	}
-	return set
-}()
+var base85 = byteSet("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~")

@@ -26,31 +26,13 @@ func TestCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkText(t, text, d)
+			checkSections(t, text, d)
+			checkStream(t, text, d)
 			checkFiles(t, e, d)
 			for _, p := range e.Commentable {
 				checkPosition(t, p, d)
 			}
 		})
-	}
-}
-
-// checkText checks that the sections are the whole text and start where they say.
-func checkText(t *testing.T, text string, d *diff.Diff) {
-	t.Helper()
-	line, rest := 1, text
-	for _, f := range d.Files {
-		if f.Line != line {
-			t.Errorf("%q starts at line %d, want %d", f.Path(), f.Line, line)
-		}
-		if !strings.HasPrefix(rest, f.Raw) {
-			t.Fatalf("%q: raw text is not the next part of the diff", f.Path())
-		}
-		rest = rest[len(f.Raw):]
-		line += strings.Count(f.Raw, "\n")
-	}
-	if rest != "" {
-		t.Errorf("%d bytes of the diff belong to no file", len(rest))
 	}
 }
 

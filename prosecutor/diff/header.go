@@ -158,11 +158,23 @@ func objectName(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+		if !hexDigits[s[i]] {
 			return false
 		}
 	}
 	return true
+}
+
+// nothing reports whether an object name is git's word for no object: zeros.
+func nothing(oid string) bool { return strings.Trim(oid, "0") == "" }
+
+var hexDigits = byteSet("0123456789abcdef")
+
+func byteSet(bytes string) (set [256]bool) {
+	for i := range len(bytes) {
+		set[bytes[i]] = true
+	}
+	return set
 }
 
 // settle checks that the header lines agree and finds the names. The rename and copy lines hold whole names; without
@@ -176,6 +188,7 @@ func (s *section) settle() error {
 		copied = sawCopyFrom | sawCopyTo
 	)
 	moved := s.seen & (rename | copied)
+	indexed := s.seen&sawIndex != 0
 	switch {
 	case s.seen&whole == whole:
 		return s.fail("a file that is both new and deleted")
@@ -187,6 +200,10 @@ func (s *section) settle() error {
 		return s.fail("a rename or copy needs its two names and no others")
 	case moved == 0 && s.seen&sawSimilarity != 0:
 		return s.fail("a similarity index without a rename or copy")
+	case indexed && (f.Status == Added) != nothing(f.OldOID):
+		return s.fail("the index line and the file mode lines disagree on whether the file is new")
+	case indexed && (f.Status == Deleted) != nothing(f.NewOID):
+		return s.fail("the index line and the file mode lines disagree on whether the file is deleted")
 	}
 	if moved != 0 {
 		f.OldPath, f.NewPath = s.from, s.to

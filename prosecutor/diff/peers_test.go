@@ -184,6 +184,10 @@ func TestCorpusPeers(t *testing.T) {
 				fmt.Fprintf(&b, "  %s (%d): %s\n", kind, len(ids), strings.Join(ids, " "))
 			}
 		}
+		for _, kind := range []string{"cut off", "line lost"} {
+			accepted, total := unnoticed(t, p, entries, kind)
+			fmt.Fprintf(&b, "  %s: %d of %d read without an error\n", kind, accepted, total)
+		}
 		if p.name == "prosecutor" && wrong > 0 {
 			t.Errorf("our own parser is wrong")
 		}
@@ -205,6 +209,26 @@ func TestCorpusPeers(t *testing.T) {
 	if d := cmp.Diff(string(want), b.String()); d != "" {
 		t.Errorf("the table changed (-recorded +now); see docs/diff-parser.md:\n%s", d)
 	}
+}
+
+// unnoticed counts the damaged texts that a peer reads without an error.
+func unnoticed(t *testing.T, p peer, entries []corpustest.Entry, want string) (accepted, total int) {
+	t.Helper()
+	for _, e := range entries {
+		if e.Bytes > damageBytes {
+			continue
+		}
+		damaged(corpustest.Text(t, e), func(kind, text, _ string) {
+			if kind != want {
+				return
+			}
+			total++
+			if _, err := p.parse(text, nil); err == nil {
+				accepted++
+			}
+		})
+	}
+	return accepted, total
 }
 
 var mistakeKinds = []string{"refused", "files", "names", "status or mode", "binary", "hunks", "line counts"}

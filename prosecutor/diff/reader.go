@@ -234,7 +234,9 @@ func (r *Reader) next() (*File, error) {
 	if err := r.section.read(f, text, r.line); err != nil {
 		return nil, err
 	}
-	f.Hunks = slices.Clone(r.section.hunks)
+	if len(r.section.hunks) > 0 {
+		f.Hunks = slices.Clone(r.section.hunks)
+	}
 	if !r.names.add(f, nil) {
 		return nil, twice(f)
 	}

@@ -186,12 +186,18 @@ func (s *section) checkNoBody() error {
 		return s.fail("no hunk behind the --- and +++ lines: the text is cut off")
 	}
 	if s.seen&sawIndex == 0 {
-		if s.seen&^(sawSimilarity|sawDissimilarity) == 0 {
+		// Without an index line the content is the same, so that only a mode or a name can have changed.
+		switch {
+		case f.Status == Added, f.Status == Deleted:
+			return s.fail("a new or deleted file without an index line: the text is cut off")
+		case f.Similarity >= 0 && f.Similarity < 100:
+			return s.fail("a rename or copy with changes that are not shown: the text is cut off")
+		case s.seen&(sawNewMode|sawRenameTo|sawCopyTo) == 0:
 			return s.fail("the section says nothing about the file")
 		}
 		return nil
 	}
-	shown := false
+	var shown bool
 	switch f.Status {
 	case Added:
 		shown = emptyBlob(f.NewOID)
