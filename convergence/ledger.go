@@ -47,7 +47,7 @@ type Ledger struct {
 	Override *Override `json:"override,omitempty"`
 
 	Entries  []Entry           `json:"entries,omitempty"` // holds and fail-opens, oldest first
-	Counters map[EntryKind]int `json:"counters,omitempty"`
+	Counters map[EntryKind]int `json:"counters"`
 
 	Closed    bool      `json:"closed"`
 	Outcome   string    `json:"outcome,omitempty"` // of a closed change: merged or closed

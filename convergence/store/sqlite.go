@@ -1,0 +1,364 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/prosecutor-bot/prosecutor/convergence"
+)
+
+// busyTimeout is how long a writer waits for another process. A write takes milliseconds, so that whoever waits longer
+// waits for something that is stuck.
+const busyTimeout = 10 * time.Second
+
+// SQLite is a Store in one SQLite file. It writes through one connection and reads through others, so that readers never
+// wait for writers.
+//
+// The file is in WAL mode with synchronous=FULL: what Update and Rule have acknowledged is on the disk and survives the end
+// of the process and the loss of power. A decision takes minutes and money to make again, and the one fsync of a commit
+// takes milliseconds.
+type SQLite struct {
+	path   string
+	writer *sql.DB
+	reader *sql.DB
+	now    func() time.Time
+}
+
+var _ Store = (*SQLite)(nil)
+
+// Option adjusts Open.
+type Option func(*SQLite)
+
+// WithClock sets the clock that dates the rows. The default is time.Now.
+func WithClock(now func() time.Time) Option { return func(s *SQLite) { s.now = now } }
+
+// Open opens the store in the file, and creates it if there is none: the file with mode 0600, and directories that are
+// missing above it with 0700, because ledgers quote the code of private repositories. A file of an older schema is
+// brought up to date. A file that is damaged, is not a store, or is of a newer schema is an error of type *FileError, and
+// is left as it was.
+func Open(ctx context.Context, path string, opts ...Option) (*SQLite, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger store %s: %w", path, err)
+	}
+	if err := create(abs); err != nil {
+		return nil, fmt.Errorf("opening the ledger store: %w", err)
+	}
+	s := &SQLite{path: abs, now: time.Now}
+	for _, o := range opts {
+		o(s)
+	}
+	s.writer, err = connect(abs, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}})
+	if err != nil {
+		return nil, s.explain("opening", err)
+	}
+	s.writer.SetMaxOpenConns(1)
+	if s.reader, err = connect(abs, url.Values{"_query_only": {"1"}}); err != nil {
+		s.Close()
+		return nil, s.explain("opening", err)
+	}
+	s.reader.SetMaxOpenConns(4)
+	if err := s.prepare(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// create makes the file if there is none.
+func create(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("creating its directory: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", path)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// connect makes a pool of connections. It does not touch the file yet.
+func connect(path string, q url.Values) (*sql.DB, error) {
+	q.Set("_busy_timeout", fmt.Sprint(busyTimeout.Milliseconds()))
+	q.Set("_foreign_keys", "1")
+	q.Set("_error_rc", "1")
+	name := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: q.Encode()}
+	c, err := sqlite.NewConnector(name.String())
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(c), nil
+}
+
+// Path is the file of the store.
+func (s *SQLite) Path() string { return s.path }
+
+// Close implements Store. It also brings the write-ahead log into the file when no other process uses it.
+func (s *SQLite) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.reader, s.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing the ledger store %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// Load implements Store.
+func (s *SQLite) Load(ctx context.Context, key convergence.Key) (convergence.Ledger, error) {
+	l, _, err := s.load(ctx, s.reader, key)
+	return l, err
+}
+
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (s *SQLite) load(ctx context.Context, q querier, key convergence.Key) (convergence.Ledger, int64, error) {
+	var raw string
+	var revision int64
+	err := q.QueryRowContext(ctx, `SELECT ledger, revision FROM ledgers WHERE repo = ? AND change = ?`, key.Repo, key.Change).Scan(&raw, &revision)
+	if errors.Is(err, sql.ErrNoRows) {
+		return convergence.New(), 0, nil
+	}
+	if err != nil {
+		return convergence.Ledger{}, 0, s.explain("loading the ledger of "+key.String(), err)
+	}
+	l, err := decode(raw)
+	if err != nil {
+		return convergence.Ledger{}, 0, s.unreadable(key, err)
+	}
+	return l, revision, nil
+}
+
+// Update implements Store.
+func (s *SQLite) Update(ctx context.Context, key convergence.Key, change func(convergence.Ledger) (convergence.Ledger, error)) error {
+	_, err := s.Rule(ctx, key, func(l convergence.Ledger) (convergence.Ruling, error) {
+		next, err := change(l)
+		return convergence.Ruling{Ledger: next}, err
+	})
+	return err
+}
+
+// Rule implements Store.
+func (s *SQLite) Rule(ctx context.Context, key convergence.Key, rule func(convergence.Ledger) (convergence.Ruling, error)) (convergence.Ruling, error) {
+	doing := "updating the ledger of " + key.String()
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return convergence.Ruling{}, s.explain(doing, err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit there is nothing to roll back, and before it the file is unchanged
+
+	l, revision, err := s.load(ctx, tx, key)
+	if err != nil {
+		return convergence.Ruling{}, err
+	}
+	r, err := rule(l)
+	if err != nil {
+		return convergence.Ruling{}, err
+	}
+	raw, err := json.Marshal(r.Ledger)
+	if err != nil {
+		return convergence.Ruling{}, fmt.Errorf("%s: encoding it: %w", doing, err)
+	}
+	now := s.now()
+	_, err = tx.ExecContext(ctx, `INSERT INTO ledgers (repo, change, ledger, revision, updated_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (repo, change) DO UPDATE SET ledger = excluded.ledger, revision = excluded.revision, updated_at = excluded.updated_at`,
+		key.Repo, key.Change, string(raw), revision+1, now.UnixMilli())
+	if err != nil {
+		return convergence.Ruling{}, s.explain(doing, err)
+	}
+	if worthKeeping(r) {
+		if err := s.keep(ctx, tx, key, r, now); err != nil {
+			return convergence.Ruling{}, s.explain(doing+" and its history", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return convergence.Ruling{}, s.explain(doing, err)
+	}
+	return r, nil
+}
+
+// keep appends a ruling to the history.
+func (s *SQLite) keep(ctx context.Context, tx *sql.Tx, key convergence.Key, r convergence.Ruling, now time.Time) error {
+	causes, err := json.Marshal(append([]convergence.Reason{}, r.Causes...))
+	if err != nil {
+		return err
+	}
+	found, err := json.Marshal(findings(r))
+	if err != nil {
+		return err
+	}
+	at := r.At
+	if at.IsZero() {
+		at = now
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO decisions (repo, change, stage, event, base, head, policy_hash, spec_hash, evidence_states,
+		outcome, decision, reason, causes, findings, laps, epoch, decided_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		key.Repo, key.Change, string(r.Stage), string(r.Event), r.Case.Base, r.Case.Head, r.Case.PolicyHash, r.Case.SpecHash, r.Case.EvidenceStates,
+		string(r.Outcome), string(r.Decision), string(r.Reason), string(causes), string(found), r.Laps, r.Epoch, at.UnixMilli())
+	return err
+}
+
+// History implements Store.
+func (s *SQLite) History(ctx context.Context, key convergence.Key, limit int) ([]Record, error) {
+	doing := "reading the history of " + key.String()
+	rows, err := s.reader.QueryContext(ctx, `SELECT id, stage, event, base, head, policy_hash, spec_hash, evidence_states, outcome, decision, reason, causes, findings,
+		laps, epoch, decided_at FROM decisions WHERE repo = ? AND change = ? ORDER BY id DESC LIMIT ?`, key.Repo, key.Change, max(limit, 0))
+	if err != nil {
+		return nil, s.explain(doing, err)
+	}
+	defer rows.Close()
+	var out []Record
+	for rows.Next() {
+		r := Record{Case: convergence.Case{Key: key}}
+		var causes, found string
+		var at int64
+		err := rows.Scan(&r.ID, &r.Stage, &r.Event, &r.Case.Base, &r.Case.Head, &r.Case.PolicyHash, &r.Case.SpecHash, &r.Case.EvidenceStates,
+			&r.Outcome, &r.Decision, &r.Reason, &causes, &found, &r.Laps, &r.Epoch, &at)
+		if err != nil {
+			return nil, s.explain(doing, err)
+		}
+		if err := errors.Join(json.Unmarshal([]byte(causes), &r.Causes), json.Unmarshal([]byte(found), &r.Findings)); err != nil {
+			return nil, s.unreadable(key, err)
+		}
+		r.At = time.UnixMilli(at).UTC()
+		out = append(out, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.explain(doing, err)
+	}
+	return out, nil
+}
+
+// List implements Store.
+func (s *SQLite) List(ctx context.Context) ([]Summary, error) {
+	const doing = "listing the ledgers"
+	rows, err := s.reader.QueryContext(ctx, `SELECT repo, change, ledger, updated_at FROM ledgers ORDER BY repo, change`)
+	if err != nil {
+		return nil, s.explain(doing, err)
+	}
+	defer rows.Close()
+	var out []Summary
+	for rows.Next() {
+		var sum Summary
+		var raw string
+		var at int64
+		if err := rows.Scan(&sum.Key.Repo, &sum.Key.Change, &raw, &at); err != nil {
+			return nil, s.explain(doing, err)
+		}
+		if sum.Ledger, err = decode(raw); err != nil {
+			return nil, s.unreadable(sum.Key, err)
+		}
+		sum.UpdatedAt = time.UnixMilli(at).UTC()
+		out = append(out, sum)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.explain(doing, err)
+	}
+	return out, nil
+}
+
+// Check reads the whole file and reports damage. It takes as long as the file is large.
+func (s *SQLite) Check(ctx context.Context) error {
+	const doing = "checking the store"
+	rows, err := s.reader.QueryContext(ctx, `PRAGMA integrity_check`)
+	if err != nil {
+		return s.explain(doing, err)
+	}
+	defer rows.Close()
+	var faults []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return s.explain(doing, err)
+		}
+		if line != "ok" {
+			faults = append(faults, line)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return s.explain(doing, err)
+	}
+	if len(faults) > 0 {
+		return s.damaged(errors.New(strings.Join(faults, "; ")))
+	}
+	return nil
+}
+
+// FileError says that the file of a store cannot be used as it is, and what to do about it. The file was not changed.
+type FileError struct {
+	Path    string
+	Problem string // what is wrong with it
+	Advice  string // what to do
+	Err     error  // the cause; may be nil
+}
+
+// Error implements error.
+func (e *FileError) Error() string {
+	msg := fmt.Sprintf("the ledger store %s %s", e.Path, e.Problem)
+	if e.Err != nil {
+		msg += fmt.Sprintf(" (%v)", e.Err)
+	}
+	return msg + ": " + e.Advice
+}
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+func (s *SQLite) damaged(err error) error {
+	return &FileError{Path: s.path, Problem: "is damaged", Err: err,
+		Advice: "restore it from a backup, or move it away together with its -wal and -shm files to begin with empty ledgers; nothing was deleted"}
+}
+
+func (s *SQLite) unreadable(key convergence.Key, err error) error {
+	e := &FileError{Path: s.path, Problem: fmt.Sprintf("holds a ledger of %s that cannot be read", key), Err: err,
+		Advice: "restore the file from a backup; nothing was changed"}
+	if errors.Is(err, errVersion) {
+		e.Advice = "use that version of prosecutor, or a later one; nothing was changed"
+	}
+	return e
+}
+
+// explain turns an error of the database into one that says what to do.
+func (s *SQLite) explain(doing string, err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff { // the primary code
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			return s.damaged(err)
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+			return fmt.Errorf("%s: another process has been writing to the ledger store %s for %v; find out whether it is stuck, and try again: %w", doing, s.path, busyTimeout, err)
+		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+			return fmt.Errorf("%s: the ledger store %s or its directory cannot be written; check who owns them: %w", doing, s.path, err)
+		case sqlite3.SQLITE_FULL:
+			return fmt.Errorf("%s: no space is left for the ledger store %s; free some, and try again: %w", doing, s.path, err)
+		}
+	}
+	return fmt.Errorf("%s in the ledger store %s: %w", doing, s.path, err)
+}
