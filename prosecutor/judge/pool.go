@@ -95,9 +95,13 @@ type UnavailableError struct {
 	ResetAt   time.Time // when the first open breaker among those that may serve closes; zero when there is none
 }
 
-// Error implements error.
+// Error implements error. It says what to do.
 func (e *UnavailableError) Error() string {
 	if e.Selection.Outcome == OutcomeEscalate {
+		if slices.ContainsFunc(e.Selection.Skipped, func(s Skip) bool { return s.Why == SkipSpread }) {
+			return "an agent of unknown family took part in building, and independence is required, which takes two lenses and judges of " +
+				"two known families: configure them, or name the agent's family under attribution in the policy"
+		}
 		return "no configured judge is independent of the builder: configure a judge of another family"
 	}
 	msg := "no judge can serve now:"

@@ -277,6 +277,11 @@ func replaceable(kind prosecutor.ErrorKind) bool {
 // other verdict. The slot is given back between passes, so that long schedules do not keep others waiting.
 func (r *run) attempt(ctx context.Context, lens prosecutor.Lens, lease *judge.Lease, sel judge.Selection) Attempt {
 	a := Attempt{Judge: lease.Info(), SameFamily: sel.SameFamily}
+	defer func() {
+		if lease != nil {
+			lease.Release() // also when something panics before the pass
+		}
+	}()
 	r.watch.tell(Event{Kind: Started, Lens: lens, Judge: a.Judge, Wanted: r.wanted(), SameFamily: a.SameFamily})
 	for {
 		pass := r.pass(ctx, lens, lease)

@@ -82,6 +82,7 @@ type script struct {
 	calls         int
 	conversations int
 	texts         []string // the opening messages
+	order         []string // who was asked in which conversation
 }
 
 func newScript(t *testing.T) *script {
@@ -103,6 +104,7 @@ func (s *script) next(id string, req judge.Request) (pass, int) {
 	if len(req.Messages) == 1 {
 		s.conversations++
 		s.texts = append(s.texts, req.Messages[0].Text)
+		s.order = append(s.order, k)
 		if len(s.passes[k]) == 0 {
 			s.t.Errorf("%s was asked for more than the script holds", k)
 			return fails(prosecutor.Transport), 0
