@@ -81,10 +81,7 @@ func prepare(g string) prepared {
 	}
 	// Braces and classes hide where the last metacharacter ends, hence only plain stars give a certain suffix.
 	if !strings.ContainsAny(g, `[{\?`) {
-		p.suffix = g[strings.LastIndexByte(g, '*')+1:]
-		if strings.HasPrefix(p.suffix, "/") {
-			p.suffix = p.suffix[1:]
-		}
+		p.suffix = strings.TrimPrefix(g[strings.LastIndexByte(g, '*')+1:], "/")
 	}
 	return p
 }
