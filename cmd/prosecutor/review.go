@@ -101,7 +101,7 @@ func runReview(ctx context.Context, o reviewOptions) error {
 	if err != nil {
 		return err
 	}
-	defer repo.Close()
+	defer func() { _ = repo.Close() }() // ends a helper process; there is nothing to lose
 
 	server, err := loadServer(o.config, o.getenv)
 	if err != nil {
@@ -131,7 +131,7 @@ func runReview(ctx context.Context, o reviewOptions) error {
 		if err != nil {
 			return err
 		}
-		defer ledgers.Close()
+		defer func() { _ = ledgers.Close() }() // what was decided has been acknowledged before
 		about.Ledger = true
 		bench.Decide = func(ctx context.Context, f convergence.Facts, p *config.Policy, ask convergence.Ask, opts ...convergence.Option) (convergence.Ruling, error) {
 			return store.Judge(ctx, ledgers, f, p, ask, opts...)

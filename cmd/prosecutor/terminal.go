@@ -18,11 +18,11 @@ type terminal struct {
 // or TERM is "dumb".
 func terminalOf(w io.Writer, getenv func(string) string) terminal {
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) { //nolint:gosec // a file descriptor fits an int
+	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return terminal{}
 	}
 	t := terminal{isTerminal: true, color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
-	if cols, _, err := term.GetSize(int(f.Fd())); err == nil { //nolint:gosec // as above
+	if cols, _, err := term.GetSize(int(f.Fd())); err == nil {
 		t.width = cols
 	}
 	return t
