@@ -26,8 +26,8 @@ func TestEveryChangeGetsItsDecision(t *testing.T) {
 func TestAWrongDecisionIsSeen(t *testing.T) {
 	list := changes()
 	for i := range list {
-		if list[i].branch == "docs-only" { // break one rule on purpose: a sentence now comes with a conflict
-			list[i].commits[0].write["README.md"] += "<<<<<<< HEAD\n=======\n>>>>>>> other\n"
+		if list[i].branch == "honest-fix" { // break one rule on purpose: the fix now comes with a conflict
+			list[i].commits[0].write["refund/refund.go"] += "<<<<<<< HEAD\n=======\n>>>>>>> other\n"
 		}
 	}
 	sample, err := makeSample(context.Background(), t.TempDir(), list)
