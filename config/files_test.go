@@ -49,7 +49,7 @@ func schemaVerdict(s *jsonschema.Schema, data []byte) string {
 // archived is one file of a testdata archive, where each begins with a line "-- NAME --".
 type archived struct{ name, text string }
 
-func readArchive(t *testing.T, path string) (about string, files []archived) {
+func readArchive(t testing.TB, path string) (about string, files []archived) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -102,10 +102,10 @@ func readable(r *report, data []byte) (string, bool) {
 }
 
 // tokenize never panics: the text is hostile, and the lexer is not ours.
-func tokenize(text string) (tokens token.Tokens, failure string) {
+func tokenize(text string) (lexed token.Tokens, failure string) {
 	defer func() {
 		if recover() != nil {
-			tokens, failure = nil, "the YAML cannot be read"
+			lexed, failure = nil, "the YAML cannot be read"
 		}
 	}()
 	return lexer.Tokenize(text), ""
@@ -148,7 +148,7 @@ func parseTokens(tokens token.Tokens, secret bool) (file *ast.File, at place, fa
 func refuseExtras(r *report, tokens token.Tokens) (count int, aliases []place) {
 	var last token.Token
 	for _, t := range tokens {
-		message := ""
+		var message string
 		switch t.Type {
 		case token.AnchorType:
 			message = "anchors are not supported; write the value out, or put a text that starts with & in quotes"
