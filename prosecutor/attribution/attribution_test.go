@@ -2,6 +2,7 @@ package attribution_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -164,6 +165,27 @@ func TestFindOnlyAdds(t *testing.T) {
 		}
 		if slices.Contains(after.Families, attribution.Unknown) || !slices.IsSorted(after.Families) {
 			t.Fatalf("families %v", after.Families)
+		}
+	})
+}
+
+// No message breaks the reader of trailers, and what it reports was written in the message.
+func FuzzFind(f *testing.F) {
+	for _, message := range []string{
+		"Fix\n\nCo-authored-by: Claude <noreply@anthropic.com>\n", "Fix\r\n\r\nGenerated-by:\r\n Claude Code", ":\n:", "\n \n\t", "assisted-by: \xff\xfe codex",
+	} {
+		f.Add(message)
+	}
+	f.Fuzz(func(t *testing.T, message string) {
+		for _, s := range attribution.Find(commit(message), config.Attribution{}, attribution.DefaultCatalog()).Found {
+			if s.From != attribution.FromTrailer {
+				t.Errorf("%+v was not seen in a trailer", s)
+			}
+			for _, word := range strings.Fields(s.Value) {
+				if !strings.Contains(message, word) {
+					t.Errorf("%q is not in %q", word, message)
+				}
+			}
 		}
 	})
 }

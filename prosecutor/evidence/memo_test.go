@@ -140,3 +140,33 @@ func TestMemoOutlivesACancelledCaller(t *testing.T) {
 		}
 	})
 }
+
+func TestMemoSurvivesAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memo, release, waited := evidence.NewMemo(0), make(chan struct{}), make(chan error)
+		go func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			memo.Once(t.Context(), "a", func(context.Context) (prosecutor.Evidence, error) {
+				<-release
+				panic("a bug")
+			})
+		}()
+		synctest.Wait()
+		go func() {
+			_, err := memo.Once(t.Context(), "a", nil)
+			waited <- err
+		}()
+		synctest.Wait()
+		close(release)
+		if err := <-waited; err == nil {
+			t.Error("who waited for the computation got no error")
+		}
+		if e, err := memo.Once(t.Context(), "a", func(context.Context) (prosecutor.Evidence, error) { return clean, nil }); err != nil || e.State != prosecutor.Clean {
+			t.Errorf("got %v, %v after a panic; want it computed again", e, err)
+		}
+	})
+}

@@ -160,7 +160,6 @@ func poolOf(t *testing.T, s *script, opts judge.PoolOptions, infos ...judge.Info
 
 var (
 	fern  = judge.Info{ID: "fern-large", Family: "fern", Provider: "northgate", Model: "fern-2"}
-	onyx  = judge.Info{ID: "onyx-1", Family: "onyx", Provider: "northgate", Model: "onyx-1"}
 	moss  = judge.Info{ID: "moss-pro", Family: "moss", Provider: "harbour", Model: "moss-9"}
 	quill = judge.Info{ID: "quill-max", Family: "quill", Provider: "quill-cloud", Model: "quill-4"}
 	rules = judge.Info{ID: "static", Family: "static", Provider: "static", Model: "rules", Static: true}
