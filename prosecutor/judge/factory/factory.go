@@ -112,7 +112,7 @@ func build(c config.JudgeConfig, getenv func(string) string) (judge.Judge, []err
 
 // split appends the errors that err joins, so that each of them can be named with its judge.
 func split(list []error, err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only a joined error at the top is taken apart
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return append(list, joined.Unwrap()...)
 	}
 	if err != nil {
