@@ -16,7 +16,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -74,9 +73,8 @@ func (b *Brief) request(lens prosecutor.Lens, system string, p prompt, schema []
 }
 
 func hashPrompt(system string, p prompt) string {
-	h := sha256.New()
-	io.WriteString(h, system+"\x00"+p.render(hashNonce))
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256([]byte(system + "\x00" + p.render(hashNonce)))
+	return hex.EncodeToString(sum[:])
 }
 
 // casePrompt is the user message of a prosecution.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,7 +20,8 @@ type answer struct {
 	verdict    prosecutor.Verdict
 	confidence *float64
 	// findings are, in an answer that keeps the contract, all of it. In one that does not, they are the entries that keep
-	// it by themselves or are sound (exact severity, a claim with words, row 5), and nothing of a text that is no object.
+	// it by themselves or are sound (exact severity, a claim with words, row 5), and nothing of a text that is no object. Of
+	// more than charter.MaxFindings, which is a violation, the most severe are kept.
 	findings []prosecutor.Finding
 	problems []string // for the judge to read, the most useful first; at most maxProblems
 }
@@ -46,6 +48,10 @@ func readAnswer(text string, lens prosecutor.Lens) answer {
 	})
 	if r.out.verdict == prosecutor.Block && r.listed == 0 && len(r.out.problems) == 0 {
 		r.problem("/findings", "a verdict of block needs at least one finding that says why")
+	}
+	if len(r.out.findings) > charter.MaxFindings {
+		slices.SortStableFunc(r.out.findings, func(a, b prosecutor.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
+		r.out.findings = r.out.findings[:charter.MaxFindings]
 	}
 	return r.out
 }
@@ -267,11 +273,14 @@ func only[T any](obj strictjson.Object, name string) (T, bool) {
 	return t, ok
 }
 
+// repeats reports whether an object, or one in it, has a name twice.
 func repeats(obj strictjson.Object) bool {
+	seen := make(map[string]bool, len(obj))
 	for _, m := range obj {
-		if _, once := obj.Get(m.Name); !once {
+		if seen[m.Name] {
 			return true
 		}
+		seen[m.Name] = true
 		if inner, ok := m.Value.(strictjson.Object); ok && repeats(inner) {
 			return true
 		}
