@@ -76,9 +76,11 @@ func Measure(d *diff.Diff, in Input) Result {
 		}
 		isCritical, isSource := false, false
 		for _, path := range changed(f) {
-			rule, hit := critical.match(path)
+			// A link or a submodule stands for what is below it.
+			tree := f.Symlink() || f.Submodule()
+			rule, hit := critical.match(path, tree)
 			isCritical = isCritical || hit
-			if _, ok := source.match(path); ok {
+			if _, ok := source.match(path, false); ok {
 				isSource = true
 			}
 			if seen[path] {
@@ -89,7 +91,7 @@ func Measure(d *diff.Diff, in Input) Result {
 			if hit {
 				why.critical.add(path, rule)
 			}
-			switch Owns(path, policyPath) {
+			switch owns(path, policyPath, tree) {
 			case GatePolicy:
 				why.policy.add(path, "is the gate's own policy")
 			case GateOwners:
@@ -98,7 +100,7 @@ func Measure(d *diff.Diff, in Input) Result {
 				why.ci.add(path, "is CI configuration, which produces evidence")
 			case NotGate:
 			}
-			if rule, ok := self.match(path); ok {
+			if rule, ok := self.match(path, tree); ok {
 				why.self.add(path, rule)
 			}
 		}
@@ -166,10 +168,15 @@ func prepare(key string, globs []string) rules {
 	return rules{key: key, globs: s, broken: err != nil}
 }
 
-// match returns what is to be said about a path that matches.
-func (r rules) match(path string) (said string, ok bool) {
+// match returns what is to be said about a path that matches, or about one with something below it that may.
+func (r rules) match(path string, tree bool) (said string, ok bool) {
 	if g, ok := r.globs.Match(path); ok {
 		return "matches " + r.key + " glob " + g, true
+	}
+	if tree {
+		if g, ok := r.globs.Covers(path); ok {
+			return "stands in the place of " + r.key + " glob " + g, true
+		}
 	}
 	if r.broken {
 		return "may match a malformed " + r.key + " glob", true

@@ -59,11 +59,27 @@ func TestTypeChangeIsOneFile(t *testing.T) {
 	}
 }
 
-func TestLinkInPlaceOfACriticalDirectory(t *testing.T) {
-	p := policy(func(p *config.Policy) { p.BlastRadius.Critical = []string{"internal/auth/**"} })
-	d := of(&diff.File{NewPath: "internal/auth", Status: diff.Added, NewMode: diff.ModeSymlink, Added: 1})
-	if r := blast.Measure(d, blast.Input{Policy: p}); r.Level != prosecutor.RadiusHigh {
-		t.Errorf("%s: whoever replaces the directory replaces what is below it", r.Level)
+func TestLinksAndSubmodulesStandForWhatIsBelow(t *testing.T) {
+	p := policy(func(p *config.Policy) {
+		p.BlastRadius.Critical = []string{"internal/auth/**"}
+		p.SelfModification = []string{"deploy/gate/*.yaml"}
+	})
+	for path, want := range map[string][2]bool{ // high, self-modifying
+		"internal/auth": {true, false}, "internal": {true, false}, "internal/pay": {false, false},
+		"deploy/gate": {true, true}, ".github": {true, true}, ".github/workflows": {true, true}, "docs": {true, true}, "doc": {false, false},
+		".circleci": {true, true},
+	} {
+		for _, mode := range []diff.Mode{diff.ModeSymlink, diff.ModeSubmodule} {
+			d := of(&diff.File{NewPath: path, Status: diff.Added, NewMode: mode, Added: 1})
+			r := blast.Measure(d, blast.Input{Policy: p})
+			if r.Level == prosecutor.RadiusHigh != want[0] || r.SelfModifying != want[1] {
+				t.Errorf("%s at %s: %s, self-modifying %v, want %v", mode, path, r.Level, r.SelfModifying, want)
+			}
+		}
+		d := of(&diff.File{NewPath: path, Status: diff.Added, NewMode: diff.ModeRegular, Added: 1})
+		if r := blast.Measure(d, blast.Input{Policy: p}); r.Level != prosecutor.RadiusLow {
+			t.Errorf("a plain file at %s: %s", path, r.Level)
+		}
 	}
 }
 

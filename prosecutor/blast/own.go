@@ -1,6 +1,10 @@
 package blast
 
-import "github.com/prosecutor-bot/prosecutor/prosecutor/blast/glob"
+import (
+	"strings"
+
+	"github.com/prosecutor-bot/prosecutor/prosecutor/blast/glob"
+)
 
 // Gate says in what way a path belongs to the gate itself, whatever a policy lists (semantics 4 and 9).
 type Gate string
@@ -14,14 +18,21 @@ const (
 )
 
 // Owns says in what way path belongs to the gate. policyPath is the gate's own policy file in that repository.
-func Owns(path, policyPath string) Gate {
-	if path == policyPath {
+func Owns(path, policyPath string) Gate { return owns(path, policyPath, false) }
+
+// owns also asks what is below path, for a link or a submodule: one at .github replaces policy and workflows.
+func owns(path, policyPath string, tree bool) Gate {
+	find := glob.Set.Match
+	if tree {
+		find = glob.Set.Covers
+	}
+	if path == policyPath || tree && strings.HasPrefix(policyPath, path+"/") {
 		return GatePolicy
 	}
-	if _, ok := owners.Match(path); ok {
+	if _, ok := find(owners, path); ok {
 		return GateOwners
 	}
-	if _, ok := ci.Match(path); ok {
+	if _, ok := find(ci, path); ok {
 		return GateCI
 	}
 	return NotGate

@@ -44,9 +44,10 @@ type Base interface {
 	ReadFile(ctx context.Context, path string) (content []byte, ok bool, err error)
 }
 
-// Classify returns the changed files that are generated, vendored or lock files, by their path (File.Path) and with the
-// reason. It reads each .gitattributes on the way to a changed file once, and of the changed files only those for whose
-// kind there is a rule about content.
+// Classify returns the changed files that are generated, vendored or lock files, by their path and with the reason. A
+// rename or a copy is one only when both of its names are, and then both are in the map. Classify reads each
+// .gitattributes on the way to a changed file once, and of the changed files only those for whose kind there is a rule
+// about content.
 //
 // When something could not be read, what depends on it could not be told: it is not in the map, and the error names it.
 // The map is right without it, only smaller; it is never nil.
@@ -72,10 +73,16 @@ func Classify(ctx context.Context, d *diff.Diff, base Base) (map[string]string, 
 		// A type change has two sections of one path, and both have to be out of sight.
 		if reason == "" {
 			shown[f.Path()] = true
-			delete(marked, f.Path())
-		} else if !shown[f.Path()] {
-			marked[f.Path()] = reason
+			continue
 		}
+		for _, name := range []string{f.OldPath, f.NewPath} {
+			if name != "" {
+				marked[name] = reason
+			}
+		}
+	}
+	for name := range shown {
+		delete(marked, name)
 	}
 	if more > 0 {
 		problems = append(problems, fmt.Errorf("and %d more files", more))
@@ -98,8 +105,8 @@ func (c *classifier) file(ctx context.Context, f *diff.File) (string, error) {
 	if f.Submodule() || f.Symlink() {
 		return "", nil
 	}
-	if f.Status == diff.Renamed {
-		// The old name is gone as the new one came: both must be marked.
+	if f.Status == diff.Renamed || f.Status == diff.Copied {
+		// What is taken from a file that people write, or made one, is shown.
 		if reason, err := c.name(ctx, f.OldPath, true, f.Binary); reason == "" || err != nil {
 			return "", err
 		}

@@ -113,8 +113,16 @@ func TestClassify(t *testing.T) {
 		{"rename out of generated", rename("gen/a.go", "auth/a.go"), map[string]string{".gitattributes": "gen/** linguist-generated\n"}, map[string]string{}},
 		{"rename into generated", rename("auth/a.go", "gen/a.go"), map[string]string{".gitattributes": "gen/** linguist-generated\n"}, map[string]string{}},
 		{"rename within generated", rename("gen/a.go", "gen/b.go"), map[string]string{".gitattributes": "gen/** linguist-generated\n"},
-			map[string]string{"gen/b.go": GeneratedAttribute}},
-		{"rename of a lock file", rename("go.sum", "sub/go.sum"), nil, map[string]string{"sub/go.sum": LockFile}},
+			map[string]string{"gen/a.go": GeneratedAttribute, "gen/b.go": GeneratedAttribute}},
+		{"rename of a lock file", rename("go.sum", "sub/go.sum"), nil, map[string]string{"go.sum": LockFile, "sub/go.sum": LockFile}},
+		{"a name that is gone and another file's", &diff.Diff{Files: []*diff.File{
+			{OldPath: "gen/a.go", NewPath: "gen/b.go", Status: diff.Renamed},
+			{NewPath: "gen/a.go", Status: diff.Added, NewMode: diff.ModeSymlink}}},
+			map[string]string{".gitattributes": "gen/** linguist-generated\n"}, map[string]string{"gen/b.go": GeneratedAttribute}},
+		{"copy of a lock file", &diff.Diff{Files: []*diff.File{{OldPath: "go.sum", NewPath: "sub/go.sum", Status: diff.Copied}}}, nil,
+			map[string]string{"go.sum": LockFile, "sub/go.sum": LockFile}},
+		{"copy out of what people write", &diff.Diff{Files: []*diff.File{{OldPath: "auth/a.go", NewPath: "gen/b.go", Status: diff.Copied}}},
+			map[string]string{".gitattributes": "gen/** linguist-generated\n"}, map[string]string{}},
 		{"rename into vendor", rename("auth/a.go", "vendor/a.go"), nil, map[string]string{}},
 		{"copy into vendor", &diff.Diff{Files: []*diff.File{{OldPath: "vendor/a.go", NewPath: "vendor/b.go", Status: diff.Copied}}}, nil, map[string]string{}},
 	} {

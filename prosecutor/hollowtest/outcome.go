@@ -219,7 +219,7 @@ func some(names []string) string {
 }
 
 func (p Problem) sentence(detail string) string {
-	text := ""
+	var text string
 	switch p {
 	case BaselineRed:
 		text = "the tests fail before anything is mutated"

@@ -2,8 +2,8 @@
 // segments, "dir/**" is everything below dir, "**/x" also matches x at the root. Matching is case-sensitive and on the
 // whole path (semantics 4).
 //
-// The meaning is that of doublestar. "dir/**" therefore also matches the path dir itself: a file, link or submodule
-// that stands in the place of a directory replaces everything below it.
+// The rest of the meaning is doublestar's. Other than doublestar's, "dir/**" does not match the path dir itself; a link or
+// submodule, which stands for what is below it, is asked about with Covers.
 package glob
 
 import (
@@ -23,7 +23,9 @@ type Set struct {
 // prepared is a glob with what can be said about its matches without running it.
 type prepared struct {
 	text   string
+	run    string // what doublestar is given
 	kind   kind
+	place  string // the path before the first metacharacter
 	prefix string // every match starts with it
 	suffix string // every match ends with it
 }
@@ -33,7 +35,7 @@ type kind int
 const (
 	general kind = iota
 	exact        // no metacharacter: the path is the glob
-	below        // "dir/**": dir, or anything below it
+	below        // "dir/**" without other metacharacters
 	named        // "**/name": a path whose last segments are name
 	all          // "**"
 )
@@ -56,26 +58,31 @@ func New(globs ...string) (Set, error) {
 const meta = `*?[{\`
 
 func prepare(g string) prepared {
-	p := prepared{text: g}
+	p := prepared{text: g, run: g, place: g}
+	if strings.HasSuffix(g, "/**") {
+		p.run += "/*"
+	}
 	first := strings.IndexAny(g, meta)
-	switch {
-	case first < 0:
+	if first < 0 {
 		p.kind = exact
 		return p
+	}
+	p.place = g[:first]
+	switch {
 	case g == "**":
 		p.kind = all
 		return p
-	case first == len(g)-2 && strings.HasSuffix(g, "/**") && first > 1:
+	case first == len(g)-2 && strings.HasSuffix(g, "/**"):
 		p.kind = below
-		p.prefix = g[:first-1]
+		p.prefix = g[:first]
 		return p
-	case first == 0 && strings.HasPrefix(g, "**/") && len(g) > 3 && !strings.ContainsAny(g[3:], meta) && g[3] != '/':
+	case strings.HasPrefix(g, "**/") && len(g) > 3 && !strings.ContainsAny(g[3:], meta) && g[3] != '/':
 		p.kind = named
 		p.suffix = g[3:]
 		return p
 	}
-	// "a/**" may match "a", so that the slash before a doublestar is not part of the certain prefix.
-	p.prefix = g[:first]
+	// "a/**/b" may match "a/b", so that the slash before a doublestar is not part of the certain prefix.
+	p.prefix = p.place
 	if strings.HasPrefix(g[first:], "**") {
 		p.prefix = strings.TrimSuffix(p.prefix, "/")
 	}
@@ -93,13 +100,13 @@ func (p prepared) match(path string) bool {
 	case all:
 		return true
 	case below:
-		return strings.HasPrefix(path, p.prefix) && (len(path) == len(p.prefix) || path[len(p.prefix)] == '/')
+		return strings.HasPrefix(path, p.prefix) && len(path) > len(p.prefix)
 	case named:
 		return strings.HasSuffix(path, p.suffix) &&
 			(len(path) == len(p.suffix) || path[len(path)-len(p.suffix)-1] == '/')
 	default:
 		return strings.HasPrefix(path, p.prefix) && strings.HasSuffix(path, p.suffix) &&
-			doublestar.MatchUnvalidated(p.text, path)
+			doublestar.MatchUnvalidated(p.run, path)
 	}
 }
 
@@ -107,6 +114,18 @@ func (p prepared) match(path string) bool {
 func (s Set) Match(path string) (glob string, ok bool) {
 	for _, p := range s.globs {
 		if p.match(path) {
+			return p.text, true
+		}
+	}
+	return "", false
+}
+
+// Covers returns the first glob that matches path, or that names a place below it: "internal/auth/**" for the paths
+// internal/auth and internal. It is the question to ask about a link or a submodule, which changes whatever is below it.
+// A glob that begins with a metacharacter names no place.
+func (s Set) Covers(path string) (glob string, ok bool) {
+	for _, p := range s.globs {
+		if p.match(path) || strings.HasPrefix(p.place, path+"/") {
 			return p.text, true
 		}
 	}

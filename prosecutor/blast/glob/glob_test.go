@@ -29,7 +29,11 @@ func TestRules(t *testing.T) {
 		{"src/**", "src/a/b.go", true},
 		{"src/**", "srcs/a.go", false},
 		{"src/**", "x/src/a.go", false},
-		{"src/**", "src", true},
+		{"src/**", "src", false},
+		{"src/*/x/**", "src/a/x", false},
+		{"src/*/x/**", "src/a/x/y", true},
+		{"**/gen/**", "gen/a", true},
+		{"**/gen/**", "a/gen", false},
 		{"src/*", "src/a.go", true},
 		{"src/*", "src/a/b.go", false},
 		{"**/x", "x", true},
@@ -75,6 +79,21 @@ func TestFirstGlobIsNamed(t *testing.T) {
 	}
 }
 
+func TestCovers(t *testing.T) {
+	s, err := glob.New("internal/auth/**", "db/*.sql", "**/secret/*", "exact/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"internal/auth": true, "internal": true, "internal/auth/lib": true, "internal/author": false, "int": false,
+		"db": true, "dbs": false, "exact": true, "exact/file": true, "exact/file/x": false, "secret": false, "a/secret": false, "": false,
+	} {
+		if _, got := s.Covers(path); got != want {
+			t.Errorf("%q: %v, want %v", path, got, want)
+		}
+	}
+}
+
 func TestMalformedGlobsAreReportedAndTheOthersKept(t *testing.T) {
 	s, err := glob.New("a[", "b/**", "{c")
 	if err == nil || !strings.Contains(err.Error(), `"a["`) || !strings.Contains(err.Error(), `"{c"`) {
@@ -97,7 +116,11 @@ func TestPreparedEqualsDoublestar(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := doublestar.MatchUnvalidated(g, p)
+		oracle := g
+		if strings.HasSuffix(g, "/**") {
+			oracle += "/*"
+		}
+		want := doublestar.MatchUnvalidated(oracle, p)
 		if _, got := s.Match(p); got != want {
 			t.Fatalf("glob %q, path %q: got %v, want %v", g, p, got, want)
 		}
