@@ -29,7 +29,7 @@ func conflictMarkers(s *scan, f *file) {
 			continue
 		}
 		severity := prosecutor.High
-		if f.doc || f.fixture || f.test || strings.HasSuffix(f.path, ".patch") || strings.HasSuffix(f.path, ".diff") ||
+		if f.doc || f.fixture || f.test && !programming.has(f.lang) || strings.HasSuffix(f.path, ".patch") || strings.HasSuffix(f.path, ".diff") ||
 			strings.HasSuffix(f.path, ".rej") || f.lang != other && !strings.HasPrefix(r.code, text[:7]) {
 			severity = prosecutor.Medium
 		}

@@ -72,7 +72,8 @@ func dangerRules() []Rule {
 
 var (
 	tlsGo     = lazy(`\bInsecureSkipVerify\s*[:=]\s*true\b`)
-	tlsPython = lazy(`\bverify\s*=\s*False\b|\bssl\._create_unverified_context\b|\bverify_mode\s*=\s*ssl\.CERT_NONE|\bcert_reqs\s*=\s*["']?(?:ssl\.)?CERT_NONE`)
+	tlsPython = lazy(`(?:^|[^\w.])(?:requests|httpx|aiohttp|http|[\w.]*(?:session|client|Session\(\)))\.(?:get|post|put|patch|delete|head|options|request|send|stream|Client|AsyncClient)\(.*\bverify\s*=\s*False\b|\.verify\s*=\s*False\b|\bssl\._create_unverified_context\b|\bverify_mode\s*=\s*(?:ssl\.)?CERT_NONE\s*$|\w\(.*\bcert_reqs\s*=\s*["']?(?:ssl\.)?CERT_NONE["']?`)
+	tlsPyPart = lazy(`^\s*verify\s*=\s*False\s*,?\s*\)?\s*$`)
 	tlsJS     = lazy(`\brejectUnauthorized["']?\s*:\s*false\b|NODE_TLS_REJECT_UNAUTHORIZED["'\]]*\s*[:=]\s*["']?0`)
 	tlsRuby   = lazy(`\bOpenSSL::SSL::VERIFY_NONE\b`)
 	tlsPHP    = lazy(`\bCURLOPT_SSL_VERIFY(?:PEER|HOST)\b["']?\s*(?:,|=>)\s*(?:false|0)\b|["']verify_peer["']\s*=>\s*false`)
@@ -97,7 +98,10 @@ func tlsOff(s *scan, f *file) {
 				severity = prosecutor.Low
 			}
 		case python:
-			found = tlsPython().MatchString(r.code)
+			found = tlsPython().MatchString(r.text) && !blank(r.code) && !strings.Contains(r.code, "def ")
+			if !found && tlsPyPart().MatchString(r.code) && (s.near(f, i, "request") || s.near(f, i, "httpx") || s.near(f, i, "session")) {
+				found, severity = true, prosecutor.Medium
+			}
 		case javascript:
 			found = tlsJS().MatchString(r.text) && !blank(r.code)
 		case ruby:
@@ -119,7 +123,7 @@ func tlsOff(s *scan, f *file) {
 		if !found {
 			return
 		}
-		if severity == prosecutor.High && isScript(f.path) {
+		if severity == prosecutor.High && (isScript(f.path) || isVendored(f.path)) {
 			severity = prosecutor.Medium
 		}
 		s.hit(f, r, severity, "Certificate verification is switched off")
@@ -186,7 +190,7 @@ func shellInjection(s *scan, f *file) {
 			variable = shC().MatchString(r.text)
 		}
 		switch {
-		case built && !isScript(f.path) && f.path != "setup.py":
+		case built && !isScript(f.path) && !isVendored(f.path):
 			s.hit(f, r, prosecutor.High, "A shell command is put together from values in the call")
 		case built:
 			s.hit(f, r, prosecutor.Medium, "A shell command is put together from values in the call")
@@ -276,7 +280,7 @@ var (
 )
 
 func sqlText(s *scan, f *file) {
-	if f.test || f.fixture || f.doc || isScript(f.path) {
+	if f.test || f.fixture || f.doc || isScript(f.path) || isVendored(f.path) {
 		return
 	}
 	s.added(f, func(_ int, r *row) {
@@ -311,7 +315,7 @@ var (
 )
 
 func weakPermissions(s *scan, f *file) {
-	if f.test || f.fixture || f.doc {
+	if f.test || f.fixture || f.doc || isVendored(f.path) {
 		return
 	}
 	s.added(f, func(_ int, r *row) {

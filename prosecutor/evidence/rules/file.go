@@ -19,12 +19,14 @@ type file struct {
 	rowsOK  bool
 	maskOK  bool
 	all     []row
+	grams   *grams
 }
 
 // row is one line of a hunk.
 type row struct {
 	diff.Line
 	hunk int
+	test bool   // test code inside a source file, as Rust has it
 	text string // comments blanked
 	code string // comments and the content of strings blanked
 }
@@ -59,7 +61,7 @@ func (f *file) within(r *Rule) bool {
 	if r.needles == nil {
 		return true
 	}
-	return containsAny(f.Raw, r.needles)
+	return f.containsAny(r.needles)
 }
 
 func containsAny(s string, needles []string) bool {
@@ -83,8 +85,12 @@ func (f *file) rows() []row {
 	}
 	f.all = make([]row, 0, min(n, 1<<16))
 	for i := range f.Hunks {
+		// A test module runs to the end of its file, by convention.
+		section := f.Hunks[i].Section
+		test := f.lang == rust && (strings.HasPrefix(section, "mod test") || strings.Contains(section, "fn test_"))
 		for l := range f.Hunks[i].Lines() {
-			f.all = append(f.all, row{Line: l, hunk: i, text: l.Text, code: l.Text})
+			test = test || f.lang == rust && l.Op != diff.Delete && strings.TrimSpace(l.Text) == "#[cfg(test)]"
+			f.all = append(f.all, row{Line: l, hunk: i, test: test, text: l.Text, code: l.Text})
 		}
 	}
 	return f.all
@@ -101,20 +107,28 @@ func (f *file) masked() []row {
 	return rows
 }
 
-// added calls fn for each added line that is not machine-made and holds one of the rule's needles.
+// added calls fn for each added line that is not machine-made and holds one of the rule's needles. Test code inside a
+// source file is shown only to rules about tests.
 func (s *scan) added(f *file, fn func(i int, r *row)) {
+	needles := f.present(s.rule.needles)
 	rows := f.masked()
 	for i := range rows {
 		r := &rows[i]
-		if r.Op != diff.Add || len(r.Text) > MaxLine {
+		if s.ended(i) {
+			return
+		}
+		if r.Op != diff.Add || len(r.Text) > MaxLine || r.test && s.rule.Charge != prosecutor.ChargeTests {
 			continue
 		}
-		if s.rule.needles != nil && !containsAny(r.Text, s.rule.needles) {
+		if s.rule.needles != nil && !containsAny(r.Text, needles) {
 			continue
 		}
 		fn(i, r)
 	}
 }
+
+// ended reports whether the caller has given up. It looks once in many rows.
+func (s *scan) ended(i int) bool { return i&1023 == 1023 && s.ctx.Err() != nil }
 
 // nextNew returns the next row of the new side behind i in the same hunk, or nil.
 func nextNew(rows []row, i int) *row {

@@ -36,6 +36,8 @@ func hiddenRules() []Rule {
 	}
 }
 
+const terminalControl = "a terminal control character"
+
 // hiddenKind classifies a character that a reader cannot see, or that reorders what he sees; "" for all others.
 func hiddenKind(r rune) (kind string, severity prosecutor.Severity) {
 	switch {
@@ -52,25 +54,33 @@ func hiddenKind(r rune) (kind string, severity prosecutor.Severity) {
 	case r == 0x200C, r == 0x200D, r == 0xFEFF:
 		return "a zero-width character", prosecutor.Medium // subject to its neighbours
 	case r == 0x1B, r == 0x08, r == 0x7F:
-		return "a terminal control character", prosecutor.Medium
+		return terminalControl, prosecutor.Medium
 	}
 	return "", ""
 }
 
 func trojanSource(s *scan, f *file) {
-	if kind, _, found := scanHidden(f.path, false); found {
-		s.hitFile(f, prosecutor.High, fmt.Sprintf("The file name %+q holds %s", f.path, kind))
+	if kind, severity, found := scanHidden(f.path, false); found {
+		s.hitFile(f, severity, fmt.Sprintf("The file name %s holds %s", clip(fmt.Sprintf("%+q", f.path)), kind))
 	}
-	if !hasHidden(f.Raw) {
+	if isASCII(f.Raw) && !containsAny(f.Raw, hiddenBytes[:3]) {
+		return
+	}
+	needles := f.present(hiddenBytes)
+	if needles == nil {
 		return
 	}
 	for i := range f.rows() {
 		r := &f.all[i]
-		if r.Op != diff.Add || !hasHidden(r.Text) {
+		if r.Op != diff.Add || !containsAny(r.Text, needles) {
 			continue
 		}
 		kind, severity, found := scanHidden(r.Text, r.New == 1)
 		if !found {
+			continue
+		}
+		// Control characters are data in recordings and fuzz corpora; in a program they hide what follows in a terminal.
+		if strings.HasPrefix(kind, terminalControl) && (f.test || f.doc || f.lang == other) {
 			continue
 		}
 		if severity == prosecutor.High && (f.test || f.fixture || f.doc || f.lang == other || f.lang == yaml) {
@@ -82,13 +92,8 @@ func trojanSource(s *scan, f *file) {
 	}
 }
 
-// hasHidden is a cheap test for what scanHidden may find.
-func hasHidden(s string) bool {
-	return strings.IndexByte(s, 0x1B) >= 0 || strings.IndexByte(s, 0x08) >= 0 || strings.IndexByte(s, 0x7F) >= 0 ||
-		strings.Contains(s, "\xE2\x80") || strings.Contains(s, "\xE2\x81") || strings.Contains(s, "\xF3\xA0") ||
-		strings.Contains(s, "\xE1\x85") || strings.Contains(s, "\xE3\x85\xA4") || strings.Contains(s, "\xEF\xBE\xA0") ||
-		strings.Contains(s, "\xE1\xA0\x8E") || strings.Contains(s, "\xEF\xBB\xBF")
-}
+// hiddenBytes are bytes that what scanHidden finds begins with, as far as they are rare.
+var hiddenBytes = []string{"\x1B", "\x08", "\x7F", "\xE2\x80", "\xE2\x81", "\xF3\xA0", "\xE1\x85", "\xE3\x85\xA4", "\xEF\xBE\xA0", "\xE1\xA0\x8E", "\xEF\xBB\xBF"}
 
 // scanHidden finds the worst hidden character of a line. first says that the line is the first of its file, where a byte
 // order mark may stand.
@@ -120,15 +125,12 @@ func joins(r, prev rune, rest string) bool {
 		return prev > 0x2FF || next > 0x2FF && next != utf8.RuneError
 	case r >= 0xE0020 && r <= 0xE007F:
 		return prev == 0x1F3F4 || prev >= 0xE0020 && prev <= 0xE007F && strings.ContainsRune(rest[:min(len(rest), 32)], 0xE007F)
-	case r == 0x1B:
-		// A raw escape sequence for colour is ugly, not hidden, in recorded terminal output.
-		return false
 	}
 	return false
 }
 
 func mixedScript(s *scan, f *file) {
-	if f.test || f.fixture || f.doc || !strings.ContainsAny(f.Raw, "\xCE\xCF\xD0\xD1\xD2") {
+	if f.test || f.fixture || f.doc || !f.containsAny(lookAlikeBytes) {
 		return
 	}
 	rows := f.masked()
@@ -154,6 +156,9 @@ func isASCII(s string) bool {
 
 // lookAlikes are the Cyrillic and Greek letters whose usual glyph is that of a Latin letter.
 const lookAlikes = "абвсԁеһіјкӏмнорԛгѕтхуѵԝҮАВСЕНІЈКМОРЅТХУΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"
+
+// lookAlikeBytes are the first bytes of their UTF-8.
+var lookAlikeBytes = []string{"\xCE", "\xCF", "\xD0", "\xD1", "\xD2", "\xD3", "\xD4"}
 
 // mixedWord returns the first identifier with ASCII letters and a look-alike side by side.
 func mixedWord(code string) string {
@@ -196,7 +201,7 @@ func promptInjection(s *scan) {
 		if s.ctx.Err() != nil {
 			return
 		}
-		if !containsAny(f.Raw, injectionNeedles) {
+		if !f.containsAny(injectionNeedles) {
 			continue
 		}
 		s.added(f, func(_ int, r *row) {

@@ -93,6 +93,9 @@ func langOf(name string) lang {
 // IsTest reports whether a path is test code, or lies in a folder that only tests use, by the conventions of the
 // languages the rules know.
 func IsTest(name string) bool {
+	for _, template := range []string{".tmpl", ".tpl", ".in", ".erb"} {
+		name = strings.TrimSuffix(name, template)
+	}
 	dir, base := path.Split(name)
 	for _, part := range strings.Split(strings.ToLower(dir), "/") {
 		switch part {
@@ -101,6 +104,10 @@ func IsTest(name string) bool {
 			return true
 		}
 		if strings.HasSuffix(part, ".tests") || strings.HasSuffix(part, "-tests") || strings.HasSuffix(part, "_tests") {
+			return true
+		}
+		// Go's packages for tests of others: httptest, iotest.
+		if stem, ok := strings.CutSuffix(part, "test"); ok && strings.HasSuffix(base, ".go") && stem != "la" && stem != "con" && stem != "at" && stem != "pro" {
 			return true
 		}
 	}

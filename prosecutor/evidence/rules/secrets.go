@@ -30,7 +30,7 @@ func secretRules() []Rule {
 		}),
 		base(Rule{
 			ID: "secret-assignment", Severity: prosecutor.High, Title: "Random value assigned to a secret's name",
-			Why:     "A name such as password, token or api_key gets a literal that looks random (mixed classes, high entropy). Not asked of test code, fixtures, prose and lock files.",
+			Why:     "A name such as password, token or api_key gets a literal that looks random (mixed classes, high entropy). Medium in comments and docstrings; not asked of test code, fixtures, prose and lock files.",
 			needles: secretNames,
 			perFile: secretAssignments,
 		}),
@@ -111,12 +111,18 @@ func secretTokens(s *scan, f *file) {
 	}
 	present := make([]token, 0, 2)
 	for _, t := range tokens {
-		if strings.Contains(f.Raw, t.needle) {
+		if f.contains(t.needle) {
 			present = append(present, t)
 		}
 	}
+	if len(present) == 0 {
+		return
+	}
 	for i := range f.rows() {
 		r := &f.all[i]
+		if s.ended(i) {
+			return
+		}
 		if r.Op != diff.Add {
 			continue
 		}
@@ -132,7 +138,7 @@ func secretTokens(s *scan, f *file) {
 				return true
 			})
 			if found {
-				s.hit(f, r, lesser(f, prosecutor.Critical), "A "+t.name+" is committed")
+				s.hit(f, r, lesser(f, r, prosecutor.Critical), "A "+t.name+" is committed")
 				break
 			}
 		}
@@ -140,8 +146,8 @@ func secretTokens(s *scan, f *file) {
 }
 
 // lesser lowers a severity to medium where made-up or throw-away values are usual.
-func lesser(f *file, severity prosecutor.Severity) prosecutor.Severity {
-	if f.test || f.fixture || f.doc {
+func lesser(f *file, r *row, severity prosecutor.Severity) prosecutor.Severity {
+	if f.test || f.fixture || f.doc || r.test {
 		return prosecutor.Medium
 	}
 	return severity
@@ -207,7 +213,7 @@ func privateKeys(s *scan, f *file) {
 			found = true
 		}
 		if found {
-			s.hit(f, r, lesser(f, prosecutor.High), "A private key is committed")
+			s.hit(f, r, lesser(f, r, prosecutor.High), "A private key is committed")
 		}
 	}
 }
@@ -289,16 +295,24 @@ func secretAssignments(s *scan, f *file) {
 		return
 	}
 	plain := unquotedLang.has(f.lang) || f.lang == makefile
+	names := f.present(secretNames)
 	rows := f.rows()
 	for i := range rows {
 		r := &rows[i]
-		if r.Op != diff.Add || len(r.Text) > MaxLine || !containsAny(r.Text, secretNames) {
+		if s.ended(i) {
+			return
+		}
+		if r.Op != diff.Add || len(r.Text) > MaxLine || r.test || !containsAny(r.Text, names) {
 			continue
 		}
 		if assignedSecret(r.Text, plain) == "" || knownToken(r.Text) {
 			continue
 		}
-		s.hit(f, r, prosecutor.High, "A name that stands for a secret gets a literal that looks random")
+		severity := prosecutor.High
+		if r = &f.masked()[i]; blank(r.text) || f.lang == python && blank(r.code) {
+			severity = prosecutor.Medium // a comment or a docstring: often an example
+		}
+		s.hit(f, r, severity, "A name that stands for a secret gets a literal that looks random")
 	}
 }
 

@@ -19,7 +19,7 @@ func errorRules() []Rule {
 
 var (
 	goEmptyIf     = lazy(`\bif\s+(?:.*;\s*)?(?:err|e|\w*Err)\s*!=\s*nil\s*\{\s*(\}?)\s*$`)
-	goDropErr     = lazy(`^\s*_ = (?:err|\w+Err)\s*$`)
+	goDropErr     = lazy(`^\s*_ = err\s*$`)
 	goDropParse   = lazy(`^\s*\w+, _ :?= (?:strconv\.(?:Atoi|Parse\w+)|json\.Marshal\w*|ioutil\.ReadAll|io\.ReadAll|os\.ReadFile|ioutil\.ReadFile|http\.(?:Get|NewRequest\w*)|url\.Parse|time\.Parse\w*|os\.(?:Open|Create))\(`)
 	goDropDecode  = lazy(`^\s*_ = (?:json\.Unmarshal|yaml\.Unmarshal|xml\.Unmarshal|\w+\.Decode|binary\.Read)\(`)
 	pyExceptAll   = lazy(`^\s*except(?:\s+\(?(?:Exception|BaseException)\)?(?:\s+as\s+\w+)?)?\s*:\s*(.*)$`)
@@ -36,7 +36,7 @@ var (
 )
 
 func swallowedErrors(s *scan, f *file) {
-	if f.test {
+	if f.test || isVendored(f.path) {
 		return
 	}
 	rows := f.masked()
@@ -56,7 +56,7 @@ func swallowedErrors(s *scan, f *file) {
 		case golang:
 			if m := goEmptyIf().FindStringSubmatch(r.code); m != nil && emptyBlock(i, m[1] != "") {
 				s.hit(f, r, prosecutor.Medium, "An error is checked and then nothing is done about it")
-			} else if goDropErr().MatchString(r.code) {
+			} else if goDropErr().MatchString(r.Text) {
 				s.hit(f, r, prosecutor.Medium, "An error is assigned to the blank identifier")
 			} else if goDropParse().MatchString(r.code) || goDropDecode().MatchString(r.code) {
 				s.hit(f, r, prosecutor.Low, "The error of a call that fails on bad input is discarded")

@@ -17,7 +17,7 @@ func testRules() []Rule {
 	return []Rule{
 		base(Rule{
 			ID: "test-deleted", Severity: prosecutor.High, Title: "Tests removed without replacement",
-			Why:   "A test that is removed while the code it guards stays cannot fail any more. High when no declaration outside the tests goes with it and the diff adds no test; medium otherwise.",
+			Why:   "A test that is removed while the code it guards stays cannot fail any more. High when no declaration outside the tests goes with it and the diff adds no test; low when code of the same name goes; medium otherwise.",
 			whole: deletedTests,
 		}),
 		base(Rule{
@@ -194,24 +194,38 @@ func deletedTests(s *scan) {
 	if len(order) == 0 {
 		return
 	}
-	explained := s.removesCode()
+	code := s.removedCode()
 	for _, f := range order {
 		list := perFile[f]
 		// Renamed tests, and one test split in several: the file has as many as before.
-		if addedIn[f] >= len(list) && f.Status != diff.Deleted {
+		if addedIn[f] >= len(list) && f.Status != diff.Deleted || isVendored(f.path) {
 			continue
 		}
-		severity := prosecutor.Medium
-		if !explained && addedTotal <= 0 {
+		severity := prosecutor.Low
+		var names []string
+		for _, g := range list {
+			names = append(names, quoteName(g.name))
+			if !code.explains(g.name, f.path) {
+				severity = prosecutor.Medium
+			}
+		}
+		if !code.any && addedTotal <= 0 {
 			severity = prosecutor.High
 		}
-		for _, g := range list {
-			claim := fmt.Sprintf("The test %s is removed and no test takes its place", quoteName(g.name))
-			if f.Status == diff.Deleted {
-				claim = fmt.Sprintf("The test %s goes with its whole file, %s, and no test of that name is added elsewhere", quoteName(g.name), path.Base(f.path))
-			}
-			s.hit(f, g.r, severity, claim)
+		const shown = 4
+		rest := ""
+		if len(names) > shown {
+			rest = fmt.Sprintf(" and %d more", len(names)-shown)
+			names = names[:shown]
 		}
+		what := count(len(list), "test") + " removed and not replaced: " + strings.Join(names, ", ") + rest
+		if f.Status == diff.Deleted {
+			what += ", with the whole file"
+		}
+		if severity == prosecutor.Low {
+			what += "; code of that name goes too"
+		}
+		s.hit(f, list[0].r, severity, what)
 	}
 }
 
@@ -225,20 +239,39 @@ func quoteName(name string) string {
 	return "`" + strings.ToValidUTF8(name, "\uFFFD") + "`"
 }
 
-// removesCode reports whether the change takes a declaration, or a file, out of what is not test code.
-func (s *scan) removesCode() bool {
-	removed := map[string]bool{}
-	for _, f := range s.files {
-		if f.test || f.doc || f.lang == other || f.lang == yaml {
-			continue
-		}
-		if f.Status == diff.Deleted {
+// removals is the code, as opposed to tests, that a change takes away.
+type removals struct {
+	any   bool
+	names []string // of declarations and files, folded
+}
+
+// explains reports whether something that goes has a name that the test, or its file, carries.
+func (c removals) explains(test, file string) bool {
+	test, file = fold(test), fold(path.Base(file))
+	for _, name := range c.names {
+		if len(name) >= 4 && (strings.Contains(test, name) || strings.Contains(file, name)) {
 			return true
 		}
 	}
+	return false
+}
+
+func fold(s string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(s))
+}
+
+// removedCode collects the declarations, and files, that the change takes out of what is not test code.
+func (s *scan) removedCode() removals {
+	var out removals
+	removed := map[string]bool{}
 	for _, f := range s.files {
 		if f.test || !programming.has(f.lang) {
 			continue
+		}
+		if f.Status == diff.Deleted {
+			out.any = true
+			base := path.Base(f.path)
+			out.names = append(out.names, fold(strings.TrimSuffix(base, path.Ext(base))))
 		}
 		for i := range f.rows() {
 			r := &f.all[i]
@@ -252,21 +285,18 @@ func (s *scan) removesCode() bool {
 			if m == nil {
 				continue
 			}
-			if r.Op == diff.Delete {
-				if _, again := removed[m[1]]; !again {
-					removed[m[1]] = true
-				}
-			} else {
-				removed[m[1]] = false
+			if _, again := removed[m[1]]; r.Op == diff.Add || !again {
+				removed[m[1]] = r.Op == diff.Delete
 			}
 		}
 	}
-	for _, gone := range removed {
+	for name, gone := range removed {
 		if gone {
-			return true
+			out.any = true
+			out.names = append(out.names, fold(name))
 		}
 	}
-	return false
+	return out
 }
 
 var (

@@ -38,9 +38,9 @@ func (static) Info() judge.Info {
 // Ask answers with the findings of the request's lens: block when one of them is critical or high, ship otherwise. The
 // messages are not read, the material behind them is.
 //
-// What needs more than the diff and the spec is left to the evidence: whether a binary file is an image, for one. When
-// the material says that the static rules' evidence is clean, then the policy has accepted every finding at or above
-// high, and the judge does not charge them a second time.
+// What needs more than the diff and the spec is left to the evidence: whether a binary file is an image, for one. Nor
+// does the judge say twice what the material's evidence of the static rules says: advice that it lists is left out, and
+// when it is clean, the policy has accepted every finding at or above high.
 //
 // Text that is not UTF-8 is sent with U+FFFD for each invalid byte, as every judge sees it and as package contract looks
 // for it. A line too long for the answer is accused without a quote: its place then stands in the claim.
@@ -63,9 +63,13 @@ func (static) Ask(ctx context.Context, req judge.Request) (judge.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return judge.Reply{}, failure(ended(err), err)
 	}
-	if accepted(req.Material.Evidence) {
-		found = slices.DeleteFunc(found, func(f prosecutor.Finding) bool { return f.Severity.Blocks() })
-	}
+	clean, listed := onRecord(req.Material.Evidence)
+	found = slices.DeleteFunc(found, func(f prosecutor.Finding) bool {
+		if f.Severity.Blocks() {
+			return clean
+		}
+		return listed[f.ID]
+	})
 	text, err := encode(found)
 	if err != nil {
 		return judge.Reply{}, failure(prosecutor.Panic, err)
@@ -84,14 +88,19 @@ func ended(err error) prosecutor.ErrorKind {
 	return prosecutor.Canceled
 }
 
-// accepted reports whether the evidence of the static rules is known and clean.
-func accepted(evidence []prosecutor.Evidence) bool {
+// onRecord reports whether the evidence of the static rules is known and clean, and the identities of its findings.
+func onRecord(evidence []prosecutor.Evidence) (clean bool, listed map[string]bool) {
 	for _, e := range evidence {
-		if e.Source == prosecutor.StaticRules {
-			return e.State == prosecutor.Clean
+		if e.Source != prosecutor.StaticRules {
+			continue
 		}
+		listed = map[string]bool{}
+		for _, f := range e.Findings {
+			listed[f.ID] = true
+		}
+		return e.State == prosecutor.Clean, listed
 	}
-	return false
+	return false, nil
 }
 
 type answer struct {
