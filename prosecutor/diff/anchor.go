@@ -9,39 +9,39 @@ import (
 // Locate looks for the quoted code of an anchor in the diff (semantics 2, "Anchors").
 //
 // It asks, in this order: do the quoted lines stand at the stated line of the stated file and side; do they stand once
-// in that file; do they stand once in the diff. The last two compare exact text before text with white space folded,
-// and the stated side before the other one. The first answer with a match decides: one match is the place, several are
-// ambiguous and get no line. Quotes match whole lines, inside one hunk and on one side. No line is ever guessed.
+// in that file; do they stand once in the diff. The last two take the best of these matches that there are: exact text
+// on the stated side, exact text on the other side, text with white space folded on the stated side, on the other side.
+// One match is the place, several are ambiguous and get no line. Quotes match whole lines, inside one hunk and on one
+// side. No line is ever guessed.
 //
-// Without a stated side both sides count together, and a place on both is one place, on the new side.
+// Folding drops carriage returns and white space at both ends of a line, makes one space of every other run of ASCII
+// white space, and ignores blank lines at both ends of the quote. Without a stated side both sides count alike, and a
+// place that is on both is one place, on the new side. A renamed file may be named as it was before. An ambiguous place
+// names the file when all matches are in one.
 func (d *Diff) Locate(a prosecutor.Anchor) prosecutor.Place {
 	if a.Path == "" {
 		return prosecutor.Place{Status: prosecutor.NoFile}
 	}
-	q, ok := newQuote(a.Quote)
+	q, ok := newQuote(a.Quote, a.Side)
 	if !ok {
 		return prosecutor.Place{Status: prosecutor.Unanchored}
 	}
-	files := d.stated(a.Path)
-	if m := q.atLine(files, a.Side, a.Line); m != nil {
+	files := d.named(a.Path)
+	if m, ok := q.atLine(files, a.Line); ok {
 		return m.place("line")
 	}
-	for _, stage := range []struct {
-		name  string
-		files []*File
-	}{{"file", files}, {"diff", d.Files}} {
-		if found := q.search(stage.files, a.Side); len(found) == 1 {
-			return found[0].place(stage.name)
-		} else if len(found) > 1 {
-			return ambiguous(found)
-		}
+	if t := q.search(files); t.count > 0 {
+		return t.place("file")
+	}
+	if t := q.search(d.Files); t.count > 0 {
+		return t.place("diff")
 	}
 	return prosecutor.Place{Status: prosecutor.Unanchored}
 }
 
-// stated returns the sections of the file an anchor names: the two of a type change, and the renamed file when it is
-// named as it was before and nothing else has that name.
-func (d *Diff) stated(path string) []*File {
+// named returns the sections of the file an anchor names: both of a type change; or a renamed file by its old name,
+// where no file has that name now.
+func (d *Diff) named(path string) []*File {
 	var files, renamed []*File
 	for _, f := range d.Files {
 		switch {
@@ -57,180 +57,254 @@ func (d *Diff) stated(path string) []*File {
 	return files
 }
 
-// match is a run of rows that carries the quote on one side of one hunk.
-type match struct {
-	file        *File
-	hunk        int
-	first, last int // rows of the hunk
-	side        prosecutor.Side
-	start, end  int // line numbers on the side
+// quote is a quoted piece of code, prepared for looking it up.
+type quote struct {
+	patterns [2]pattern         // the ways to compare, better first
+	sides    [2]prosecutor.Side // in the order to look at them
+	stated   bool               // the first side is what the accuser said
+	rows     []row              // buffer
 }
 
-func (m *match) place(by string) prosecutor.Place {
+// newQuote fails for a blank quote.
+func newQuote(text string, side prosecutor.Side) (*quote, bool) {
+	if strings.TrimSpace(text) == "" {
+		return nil, false
+	}
+	exact := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	folded := make([]string, len(exact))
+	first, last := -1, -1
+	for i, line := range exact {
+		folded[i] = fold(line)
+		if folded[i] != "" {
+			last = i
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	if first < 0 {
+		return nil, false
+	}
+	q := &quote{
+		patterns: [2]pattern{
+			{lines: exact, equal: func(line, want string) bool { return line == want }},
+			{lines: folded[first : last+1], lead: first, equal: equalFolded},
+		},
+		sides:  [2]prosecutor.Side{prosecutor.Right, prosecutor.Left},
+		stated: side == prosecutor.Left || side == prosecutor.Right,
+	}
+	if side == prosecutor.Left {
+		q.sides = [2]prosecutor.Side{prosecutor.Left, prosecutor.Right}
+	}
+	for i := range q.patterns {
+		q.patterns[i].prepare()
+	}
+	return q, true
+}
+
+// match is a run of lines that carries the quote on one side of a hunk.
+type match struct {
+	file       *File
+	side       prosecutor.Side
+	start, end int
+}
+
+func (m match) place(by string) prosecutor.Place {
 	return prosecutor.Place{
 		Status: prosecutor.Anchored, Path: m.file.Path(), Side: m.side,
 		StartLine: m.start, EndLine: m.end, MatchedBy: by,
 	}
 }
 
-// ambiguous names the file when all matches are in one.
-func ambiguous(found []match) prosecutor.Place {
-	p := prosecutor.Place{Status: prosecutor.Ambiguous, Path: found[0].file.Path()}
-	for _, m := range found {
-		if m.file.Path() != p.Path {
-			p.Path = ""
-		}
+// tally counts matches of one kind.
+type tally struct {
+	match
+	count   int
+	oneFile bool
+}
+
+func (t *tally) add(o tally) {
+	if t.count == 0 {
+		*t = o
+		return
+	}
+	if o.count > 0 {
+		t.oneFile = t.oneFile && o.oneFile && t.file.Path() == o.file.Path()
+		t.count += o.count
+	}
+}
+
+func (t *tally) place(by string) prosecutor.Place {
+	if t.count == 1 {
+		return t.match.place(by)
+	}
+	p := prosecutor.Place{Status: prosecutor.Ambiguous}
+	if t.oneFile {
+		p.Path = t.file.Path()
 	}
 	return p
 }
 
-// quote is a quoted piece of code, in lines.
-type quote struct {
-	exact  []string
-	folded []string // without the blank lines at both ends
-	lead   int      // blank lines at the start that folded leaves out
+// row is one line of a hunk on one side.
+type row struct {
+	text   string
+	number int
+	// both counts this row and those right above it that are on both sides of the diff.
+	both int
 }
 
-// newQuote splits a quote into lines. It fails for a blank quote.
-func newQuote(text string) (quote, bool) {
-	if strings.TrimSpace(text) == "" {
-		return quote{}, false
+// load reads the rows of a hunk on a side.
+func (q *quote) load(h *Hunk, side prosecutor.Side) []row {
+	q.rows = q.rows[:0]
+	both := 0
+	for l := range h.Lines() {
+		if l.Op == Context {
+			both++
+		} else {
+			both = 0
+		}
+		n := l.New
+		if side == prosecutor.Left {
+			n = l.Old
+		}
+		if n > 0 {
+			q.rows = append(q.rows, row{text: l.Text, number: n, both: both})
+		}
 	}
-	var q quote
-	q.exact = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	q.folded = make([]string, len(q.exact))
-	for i, line := range q.exact {
-		q.folded[i] = fold(line)
-	}
-	for len(q.folded) > 0 && q.folded[0] == "" {
-		q.folded = q.folded[1:]
-		q.lead++
-	}
-	for len(q.folded) > 0 && q.folded[len(q.folded)-1] == "" {
-		q.folded = q.folded[:len(q.folded)-1]
-	}
-	return q, len(q.folded) > 0
+	return q.rows
 }
 
-// levels are the two ways to compare, better first.
-func (q *quote) levels() [2]level {
-	return [2]level{
-		{lines: q.exact, equal: func(line, want string) bool { return line == want }},
-		{lines: q.folded, lead: q.lead, equal: equalFolded},
-	}
-}
-
-type level struct {
-	lines []string
-	lead  int
-	equal func(line, want string) bool
-}
-
-// sides are the sides to look at, in order.
-func sides(stated prosecutor.Side) []prosecutor.Side {
-	if stated == prosecutor.Left {
-		return []prosecutor.Side{prosecutor.Left, prosecutor.Right}
-	}
-	return []prosecutor.Side{prosecutor.Right, prosecutor.Left}
-}
-
-// atLine looks for the quote at the stated line. A number belongs to its side, so the other side is not tried; when no
-// side is stated, the number must mean one place only.
-func (q *quote) atLine(files []*File, side prosecutor.Side, line int) *match {
+// atLine looks for the quote at the stated line. A number belongs to its side, so the other side is not tried. Without a
+// stated side the number must mean one place.
+func (q *quote) atLine(files []*File, line int) (m match, ok bool) {
 	if line < 1 {
-		return nil
+		return match{}, false
 	}
-	for _, l := range q.levels() {
-		var found []match
-		for _, s := range sides(side) {
-			if side != "" && s != side {
-				continue
-			}
+	sides := q.sides[:]
+	if q.stated {
+		sides = sides[:1]
+	}
+	for i := range q.patterns {
+		p := &q.patterns[i]
+		var t tally
+		for _, side := range sides {
 			for _, f := range files {
-				h, ok := f.Commentable(s, line+l.lead)
+				hunk, ok := f.Commentable(side, line+p.lead)
 				if !ok {
 					continue
 				}
-				for _, m := range l.inHunk(f, h, s) {
-					if m.start == line+l.lead {
-						found = add(found, m)
-					}
+				rows := q.load(&f.Hunks[hunk], side)
+				rows = rows[line+p.lead-rows[0].number:]
+				if !p.startsAt(rows) {
+					continue
+				}
+				end := rows[len(p.lines)-1]
+				if t.count > 0 && end.both >= len(p.lines) && f.sameRow(hunk, rows[0].number) {
+					continue // the same rows as on the first side
+				}
+				t.add(tally{match: match{f, side, rows[0].number, end.number}, count: 1, oneFile: true})
+			}
+		}
+		if t.count > 0 {
+			return t.match, t.count == 1
+		}
+	}
+	return match{}, false
+}
+
+// sameRow reports whether a number means the same row on both sides of a hunk.
+func (f *File) sameRow(hunk, number int) bool {
+	for l := range f.Hunks[hunk].Lines() {
+		if l.Old == number || l.New == number {
+			return l.Old == l.New
+		}
+	}
+	return false
+}
+
+// search counts the matches in files and returns those of the best kind that has any.
+func (q *quote) search(files []*File) tally {
+	var found [2][2]tally // by pattern and side
+	for _, f := range files {
+		for h := range f.Hunks {
+			for s, side := range q.sides {
+				rows := q.load(&f.Hunks[h], side)
+				for i := range q.patterns {
+					p := &q.patterns[i]
+					p.find(rows, func(start, end int) {
+						if !q.stated && s == 1 && rows[end].both >= len(p.lines) {
+							return // the same rows as on the first side
+						}
+						found[i][s].add(tally{match: match{f, side, rows[start].number, rows[end].number}, count: 1, oneFile: true})
+					})
 				}
 			}
 		}
-		if len(found) == 1 {
-			return &found[0]
-		}
 	}
-	return nil
-}
-
-// search returns the matches of the best way to compare that has any.
-func (q *quote) search(files []*File, side prosecutor.Side) []match {
-	for _, l := range q.levels() {
-		var found []match
-		for _, s := range sides(side) {
-			for _, f := range files {
-				for h := range f.Hunks {
-					for _, m := range l.inHunk(f, h, s) {
-						found = add(found, m)
-					}
-				}
-			}
-			if side != "" && len(found) > 0 {
-				return found
+	for i := range found {
+		if !q.stated {
+			found[i][0].add(found[i][1])
+		}
+		for _, t := range found[i] {
+			if t.count > 0 {
+				return t
 			}
 		}
-		if len(found) > 0 {
-			return found
-		}
 	}
-	return nil
+	return tally{}
 }
 
-// add adds a match unless the same rows are there already, from the other side.
-func add(found []match, m match) []match {
-	for _, f := range found {
-		if f.file == m.file && f.hunk == m.hunk && f.first == m.first && f.last == m.last {
-			return found
-		}
-	}
-	return append(found, m)
+// pattern is what to look for, and how.
+type pattern struct {
+	lines []string
+	lead  int // lines of the quote before these
+	equal func(line, want string) bool
+	// back[i] is how many lines at the start of the pattern also stand right before line i+1 of it (Knuth, Morris and
+	// Pratt). It keeps the search linear for quotes and diffs of ever the same line.
+	back []int
 }
 
-// inHunk returns all places of one side of a hunk where the lines stand.
-func (l level) inHunk(f *File, hunk int, side prosecutor.Side) []match {
-	type row struct{ index, number int }
-	var rows []row
-	var texts []string
-	index := -1
-	for line := range f.Hunks[hunk].Lines() {
-		index++
-		n := line.New
-		if side == prosecutor.Left {
-			n = line.Old
+func (p *pattern) prepare() {
+	p.back = make([]int, len(p.lines))
+	n := 0
+	for i := 1; i < len(p.lines); i++ {
+		for n > 0 && p.lines[i] != p.lines[n] {
+			n = p.back[n-1]
 		}
-		if n == 0 {
-			continue
+		if p.lines[i] == p.lines[n] {
+			n++
 		}
-		rows = append(rows, row{index, n})
-		texts = append(texts, line.Text)
+		p.back[i] = n
 	}
-	var found []match
-next:
-	for i := 0; i+len(l.lines) <= len(texts); i++ {
-		for j, want := range l.lines {
-			if !l.equal(texts[i+j], want) {
-				continue next
-			}
+}
+
+// find calls yield with the first and last index of every run of rows that is the pattern. Runs may overlap.
+func (p *pattern) find(rows []row, yield func(start, end int)) {
+	n := 0
+	for i := range rows {
+		for n > 0 && (n == len(p.lines) || !p.equal(rows[i].text, p.lines[n])) {
+			n = p.back[n-1]
 		}
-		end := i + len(l.lines) - 1
-		found = append(found, match{
-			file: f, hunk: hunk, side: side,
-			first: rows[i].index, last: rows[end].index, start: rows[i].number, end: rows[end].number,
-		})
+		if p.equal(rows[i].text, p.lines[n]) {
+			n++
+		}
+		if n == len(p.lines) {
+			yield(i-n+1, i)
+		}
 	}
-	return found
+}
+
+// startsAt reports whether rows start with the pattern.
+func (p *pattern) startsAt(rows []row) bool {
+	if len(rows) < len(p.lines) {
+		return false
+	}
+	for i, want := range p.lines {
+		if !p.equal(rows[i].text, want) {
+			return false
+		}
+	}
+	return true
 }
 
 // fold drops carriage returns and white space at both ends, and makes one space of every other run of blanks. Only
@@ -254,7 +328,7 @@ func fold(line string) string {
 	return b.String()
 }
 
-// equalFolded reports whether line, folded, is want.
+// equalFolded reports whether fold(line) is want, without making it.
 func equalFolded(line, want string) bool {
 	n, space := 0, false
 	for i := range len(line) {

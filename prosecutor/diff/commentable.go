@@ -41,28 +41,47 @@ func (f *File) Commentable(side prosecutor.Side, line int) (hunk int, ok bool) {
 		return 0, false
 	}
 	i := sort.Search(len(f.Hunks), func(i int) bool {
-		start, lines := f.Hunks[i].Range(side)
-		return start+lines > line
+		first, lines := f.Hunks[i].Range(side)
+		return line < first+lines
 	})
 	if i == len(f.Hunks) {
 		return 0, false
 	}
-	start, lines := f.Hunks[i].Range(side)
-	if lines == 0 || line < start {
+	// The first hunk that ends behind the line has it, or starts behind it.
+	if first, _ := f.Hunks[i].Range(side); line < first {
 		return 0, false
 	}
 	return i, true
 }
 
-// Range is the first line and the number of lines of the hunk on a side. The first line of an empty side is the line
-// before it, perhaps 0. Of an unknown side it is 0, 0.
-func (h *Hunk) Range(side prosecutor.Side) (start, lines int) {
+// CommentableRange reports whether a review comment may stand on a range of lines, both ends included: GitHub takes one
+// where all of it lies in one hunk on one side.
+func (d *Diff) CommentableRange(path string, side prosecutor.Side, start, end int) (hunk int, ok bool) {
+	first, ok := d.Commentable(path, side, start)
+	if !ok || end < start {
+		return 0, false
+	}
+	last, ok := d.Commentable(path, side, end)
+	if !ok || first != last {
+		return 0, false
+	}
+	return first, true
+}
+
+// Range is the number of the first line and the count of the lines of the hunk on a side. Where a side has no line, first
+// is the number that its next line has, and not the one before it, as in the hunk header. For a side that is none it is
+// 0, 0.
+func (h *Hunk) Range(side prosecutor.Side) (first, lines int) {
 	switch side {
 	case prosecutor.Left:
-		return h.OldStart, h.OldLines
+		first, lines = h.OldStart, h.OldLines
 	case prosecutor.Right:
-		return h.NewStart, h.NewLines
+		first, lines = h.NewStart, h.NewLines
 	default:
 		return 0, 0
 	}
+	if lines == 0 {
+		first++
+	}
+	return first, lines
 }

@@ -134,13 +134,18 @@ func relax(want *file, raw string) {
 	}
 }
 
+// positionPath is the path of a position. The index gives the bytes of a renamed file's old name even where the new name,
+// which is meant, is UTF-8.
+func positionPath(p corpustest.Position) string {
+	if p.PathB64 != nil && strings.ContainsRune(p.Path, utf8.RuneError) {
+		return string(p.PathB64)
+	}
+	return p.Path
+}
+
 func checkPosition(t *testing.T, p corpustest.Position, d *diff.Diff) {
 	t.Helper()
-	path := p.Path
-	// The index gives the bytes of a renamed file's old name even where the new name, which is meant, is UTF-8.
-	if p.PathB64 != nil && strings.ContainsRune(path, utf8.RuneError) {
-		path = string(p.PathB64)
-	}
+	path := positionPath(p)
 	side := prosecutor.Side(p.Side)
 	hunk, ok := d.Commentable(path, side, p.Line)
 	if ok != p.OK {

@@ -3,6 +3,8 @@ package diff
 import (
 	"math"
 	"strings"
+
+	"github.com/prosecutor-bot/prosecutor/prosecutor"
 )
 
 const noNewline = `\ No newline at end of file`
@@ -175,14 +177,8 @@ func (s *section) checkRange(h *Hunk) error {
 	if s.nextOld == 0 {
 		s.nextOld, s.nextNew = 1, 1
 	}
-	oldFirst, newFirst := h.OldStart, h.NewStart
-	// The start of an empty side is the line before it.
-	if h.OldLines == 0 {
-		oldFirst++
-	}
-	if h.NewLines == 0 {
-		newFirst++
-	}
+	oldFirst, _ := h.Range(prosecutor.Left)
+	newFirst, _ := h.Range(prosecutor.Right)
 	if oldFirst < s.nextOld || newFirst < s.nextNew {
 		return s.fail("the hunk starts before the end of the one above it")
 	}
