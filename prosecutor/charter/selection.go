@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/prosecutor-bot/prosecutor/config"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/blast/glob"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/generated"
 )
 
 // ErrOnlyExcluded says that every file of the diff is one that judges do not read, and that the diff is too long to read
@@ -21,8 +21,9 @@ type Selection struct {
 	Policy config.Diff
 	// Critical holds the globs of paths that are never left out (blast_radius.critical, and what else makes a case high).
 	Critical []string
-	// Generated maps paths that the base branch marks as generated or vendored, and lock files, to the reason. It counts
-	// only when the policy does not list globs of its own.
+	// Generated maps the paths of generated, vendored and lock files to the reason, as generated.Classify returns it. It
+	// counts only when the policy lists no globs of its own, and what is merely vendored is read all the same: semantics 2
+	// leaves out what is generated and lock files, and other people's code in the repository is code that runs.
 	Generated map[string]string
 }
 
@@ -31,18 +32,18 @@ type Selection struct {
 //
 // A list in the policy replaces the default: exactly its globs are left out. A file is left out only when each of its
 // names is: a rename or copy out of a generated place, or into one, is read. A file is read when any of its names is
-// critical. When nothing would be left to read, everything is read; if that is longer than MaxCodePoints the error is
-// ErrOnlyExcluded. Any other error is a glob that cannot be read.
+// critical, and so is a link or a submodule with a critical place below it. When nothing would be left to read, everything
+// is read; if that is longer than MaxCodePoints the error is ErrOnlyExcluded. Any other error is a malformed glob.
 func Select(d *diff.Diff, s Selection) (text string, excluded []Excluded, err error) {
+	sel, err := s.prepare()
+	if err != nil {
+		return "", nil, fmt.Errorf("selecting what judges read: %w", err)
+	}
 	var kept, all strings.Builder
 	keptFiles := 0
 	for _, f := range d.Files {
 		all.WriteString(f.Raw)
-		reason, out, err := s.excludes(f)
-		if err != nil {
-			return "", nil, err
-		}
-		if out {
+		if reason, out := sel.excludes(f); out {
 			excluded = append(excluded, Excluded{Path: f.Path(), Lines: f.Changed(), Reason: reason})
 			continue
 		}
@@ -58,34 +59,55 @@ func Select(d *diff.Diff, s Selection) (text string, excluded []Excluded, err er
 	return all.String(), nil, nil
 }
 
-func (s Selection) excludes(f *diff.File) (reason string, out bool, err error) {
-	names := namesOf(f)
-	for _, name := range names {
-		if glob, err := matchAny(s.Critical, name); err != nil || glob != "" {
-			return "", false, err
-		}
-	}
-	for _, name := range names {
-		why, out, err := s.excludesName(name)
-		if err != nil || !out {
-			return "", false, err
-		}
-		// The new name comes last, and its reason is the one a reader of the list can check.
-		reason = why
-	}
-	return reason, len(names) > 0, nil
+// selector is a Selection with its globs read.
+type selector struct {
+	critical  glob.Set
+	listed    bool // the policy has a list
+	exclude   glob.Set
+	generated map[string]string
 }
 
-func (s Selection) excludesName(name string) (reason string, out bool, err error) {
-	if s.Policy.Exclude == nil {
-		reason, out = s.Generated[name]
-		return reason, out, nil
+func (s Selection) prepare() (selector, error) {
+	sel := selector{generated: s.Generated, listed: s.Policy.Exclude != nil}
+	var err, err2 error
+	if sel.critical, err = glob.New(s.Critical...); err != nil {
+		err = fmt.Errorf("critical globs: %w", err)
 	}
-	glob, err := matchAny(*s.Policy.Exclude, name)
-	if err != nil || glob == "" {
-		return "", false, err
+	if sel.listed {
+		if sel.exclude, err2 = glob.New(*s.Policy.Exclude...); err2 != nil {
+			err2 = fmt.Errorf("diff.exclude: %w", err2)
+		}
 	}
-	return "diff.exclude " + glob, true, nil
+	return sel, errors.Join(err, err2)
+}
+
+func (s *selector) excludes(f *diff.File) (reason string, out bool) {
+	names := namesOf(f)
+	for _, name := range names {
+		critical := s.critical.Match
+		if f.Submodule() || f.Symlink() {
+			critical = s.critical.Covers
+		}
+		if _, ok := critical(name); ok {
+			return "", false
+		}
+	}
+	for _, name := range names {
+		// The new name comes last: its reason is the one that a reader of the list can check.
+		if reason, out = s.excludesName(name); !out {
+			return "", false
+		}
+	}
+	return reason, out
+}
+
+func (s *selector) excludesName(name string) (reason string, out bool) {
+	if s.listed {
+		g, ok := s.exclude.Match(name)
+		return "diff.exclude " + g, ok
+	}
+	reason, ok := s.generated[name]
+	return reason, ok && reason != generated.VendoredAttribute && reason != generated.VendoredPath
 }
 
 func namesOf(f *diff.File) []string {
@@ -97,23 +119,4 @@ func namesOf(f *diff.File) []string {
 		names = append(names, f.NewPath)
 	}
 	return names
-}
-
-// matchAny returns the first glob that matches the whole path, case-sensitively, or "".
-func matchAny(globs []string, name string) (string, error) {
-	for _, glob := range globs {
-		pattern := glob
-		if strings.HasSuffix(pattern, "/**") {
-			// "dir/**" is everything below dir, and not a file that is called dir.
-			pattern += "/*"
-		}
-		ok, err := doublestar.Match(pattern, name)
-		if err != nil {
-			return "", fmt.Errorf("glob %q: %w: correct it in the policy", glob, err)
-		}
-		if ok {
-			return glob, nil
-		}
-	}
-	return "", nil
 }

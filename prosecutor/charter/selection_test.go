@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/prosecutor-bot/prosecutor/config"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/charter"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/generated"
 	"github.com/prosecutor-bot/prosecutor/test/corpustest"
 )
 
@@ -39,19 +39,34 @@ func TestSelect(t *testing.T) {
 	none := globs()
 	const long = charter.MaxCodePoints
 	src, gen, lock := section("src/a.go", 3), section("gen/a.pb.go", 3), section("go.sum", 3)
+	link := "diff --git a/internal b/internal\nnew file mode 120000\nindex 0000000..2222222\n--- /dev/null\n+++ b/internal\n@@ -0,0 +1 @@\n+/tmp/x\n\\ No newline at end of file\n"
 	for _, c := range []struct {
 		name string
 		diff string
 		sel  charter.Selection
 		want string
 		out  []charter.Excluded
-		err  error
+		err  error  // is
+		bad  string // a malformed glob that the error must name
 	}{
 		{
 			name: "default leaves generated files out", diff: src + gen + lock,
 			sel:  charter.Selection{Generated: map[string]string{"gen/a.pb.go": "linguist-generated", "go.sum": "lock file"}},
 			want: src,
 			out:  []charter.Excluded{{Path: "gen/a.pb.go", Lines: 2, Reason: "linguist-generated"}, {Path: "go.sum", Lines: 2, Reason: "lock file"}},
+		},
+		{
+			name: "vendored code is code", diff: src + section("vendor/x/a.go", 3) + lock, want: src + section("vendor/x/a.go", 3),
+			sel: charter.Selection{Generated: map[string]string{"vendor/x/a.go": generated.VendoredPath, "src/a.go": generated.VendoredAttribute, "go.sum": generated.LockFile}},
+			out: []charter.Excluded{{Path: "go.sum", Lines: 2, Reason: generated.LockFile}},
+		},
+		{
+			name: "the policy may leave vendored code out", diff: src + section("vendor/x/a.go", 3), want: src, sel: charter.Selection{Policy: globs("vendor/**")},
+			out: []charter.Excluded{{Path: "vendor/x/a.go", Lines: 2, Reason: "diff.exclude vendor/**"}},
+		},
+		{
+			name: "a link in the place of critical code is read", diff: src + link, want: src + link,
+			sel: charter.Selection{Policy: globs("internal"), Critical: []string{"internal/auth/**"}},
 		},
 		{name: "nothing to leave out", diff: src + gen, want: src + gen},
 		{
@@ -114,12 +129,18 @@ func TestSelect(t *testing.T) {
 			sel: charter.Selection{Policy: globs("**")},
 		},
 		{name: "too long with nothing to leave out is for the contract to refuse", diff: section("a", long), want: section("a", long)},
-		{name: "a bad glob in the list", diff: src, sel: charter.Selection{Policy: globs("a[")}, err: doublestar.ErrBadPattern},
-		{name: "a bad critical glob", diff: src, sel: charter.Selection{Critical: []string{"a["}}, err: doublestar.ErrBadPattern},
+		{name: "a bad glob in the list", diff: src, sel: charter.Selection{Policy: globs("a[")}, bad: `"a["`},
+		{name: "a bad critical glob", diff: src, sel: charter.Selection{Critical: []string{"a["}}, bad: `"a["`},
 		{name: "no files", diff: ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, out, err := charter.Select(parse(t, c.diff), c.sel)
+			if c.bad != "" {
+				if err == nil || errors.Is(err, charter.ErrOnlyExcluded) || !strings.Contains(err.Error(), c.bad) {
+					t.Errorf("the error does not name the glob: %v", err)
+				}
+				err = nil
+			}
 			if !errors.Is(err, c.err) {
 				t.Fatalf("error %v, want %v", err, c.err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,27 +200,32 @@ func TestSoundFindingWithoutAChargeGetsThatOfItsLens(t *testing.T) {
 	}
 }
 
-// genValue is any JSON value that looks like what the name holds, now and then.
+// genValue is what the name of a property promises, and now and then something else.
 func genValue(name string) *rapid.Generator[any] {
-	str := func(words ...string) *rapid.Generator[any] {
-		return rapid.OneOf(
-			rapid.Map(rapid.SampledFrom(words), func(s string) any { return s }),
-			rapid.Map(rapid.SampledFrom(words), func(s string) any { return s }),
-			rapid.Map(rapid.SampledFrom(words), func(s string) any { return s }),
-			rapid.Map(rapid.String(), func(s string) any { return s }),
-		)
+	odd := rapid.OneOf(
+		rapid.SampledFrom([]any{nil, true, 7, "", " ", []any{}, map[string]any{}, 0.5, -1, 1e300, "x"}),
+		rapid.Map(rapid.String(), func(s string) any { return s }),
+	)
+	mostly := func(g *rapid.Generator[any]) *rapid.Generator[any] {
+		return rapid.Custom(func(t *rapid.T) any {
+			if rapid.IntRange(0, 49).Draw(t, "odd") == 31 {
+				return odd.Draw(t, "value")
+			}
+			return g.Draw(t, "value")
+		})
 	}
-	odd := rapid.SampledFrom([]any{nil, true, 7, "", " ", []any{}, map[string]any{}, 0.5, -1, 1e300, "x"})
-	mostly := func(g *rapid.Generator[any]) *rapid.Generator[any] { return rapid.OneOf(g, g, g, g, g, odd) }
+	str := func(words ...string) *rapid.Generator[any] {
+		return rapid.Map(rapid.SampledFrom(words), func(s string) any { return s })
+	}
 	switch name {
 	case "verdict":
-		return mostly(str("ship", "ship", "block", "error", "SHIP"))
+		return mostly(str("ship", "ship", "block"))
 	case "severity":
-		return mostly(str("low", "low", "medium", "high", "critical", "High"))
+		return mostly(str("low", "low", "low", "medium", "medium", "high", "critical"))
 	case "charge":
-		return mostly(str("spec", "scope", "correctness", "tests", "security", "style"))
+		return mostly(str("spec", "scope", "correctness", "tests", "security"))
 	case "side":
-		return mostly(str("LEFT", "RIGHT", "right"))
+		return mostly(str("LEFT", "RIGHT"))
 	case "path":
 		return mostly(str("pay/refund.go", "pay/other.go"))
 	case "quote":
@@ -227,7 +233,7 @@ func genValue(name string) *rapid.Generator[any] {
 	case "line":
 		return mostly(rapid.Map(rapid.IntRange(-1, 9), func(i int) any { return i }))
 	case "confidence":
-		return mostly(rapid.Map(rapid.Float64Range(-0.2, 1.2), func(f float64) any { return f }))
+		return mostly(rapid.Map(rapid.Float64Range(-0.01, 1.01), func(f float64) any { return f }))
 	case "anchor":
 		return mostly(genObject("path", "side", "quote", "line"))
 	case "findings":
@@ -237,16 +243,22 @@ func genValue(name string) *rapid.Generator[any] {
 	}
 }
 
+var optional = []string{"confidence", "evidence", "anchor", "suggestion", "line"}
+
 // genObject has most of the names, now and then another one.
 func genObject(names ...string) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		m := map[string]any{}
 		for _, n := range names {
-			if rapid.IntRange(0, 11).Draw(t, "omit "+n) > 0 {
+			omit := 1 // in a hundred
+			if slices.Contains(optional, n) {
+				omit = 30
+			}
+			if i := rapid.IntRange(0, 99).Draw(t, "omit "+n); i < 20 || i >= 20+omit {
 				m[n] = genValue(n).Draw(t, n)
 			}
 		}
-		if rapid.IntRange(0, 19).Draw(t, "extra") == 0 {
+		if rapid.IntRange(0, 49).Draw(t, "extra") == 31 {
 			m[rapid.SampledFrom([]string{"note", "Verdict", ""}).Draw(t, "name")] = 1
 		}
 		return m
@@ -308,6 +320,7 @@ func TestContractAgreesWithItsSchema(t *testing.T) {
 		checkPass(rt, text, keepsSchema(t, text), pass)
 		seen[pass.Verdict]++
 	})
+	t.Log(seen)
 	if len(seen) != 3 {
 		t.Errorf("the generator reaches only %v", seen)
 	}
