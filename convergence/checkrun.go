@@ -2,7 +2,10 @@ package convergence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/prosecutor-bot/prosecutor/prosecutor"
 )
 
 // CheckStatus is the status of a check run, in GitHub's words. The empty status means that none is written.
@@ -147,9 +150,10 @@ func (r Ruling) because() string {
 	var text string
 	switch why {
 	case Unanimous:
-		text = list(r.LensesRun) + " agree"
-		if len(r.LensesRun) == 1 {
-			text = list(r.LensesRun) + " agrees"
+		shipped := slices.DeleteFunc(slices.Clone(r.LensesRun), func(l prosecutor.Lens) bool { return slices.Contains(r.Degraded, l) })
+		text = list(shipped) + " agree"
+		if len(shipped) == 1 {
+			text += "s"
 		}
 		if len(r.Degraded) > 0 {
 			text += ", degraded: " + list(r.Degraded) + " did not judge"

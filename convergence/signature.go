@@ -3,10 +3,10 @@ package convergence
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
 )
@@ -74,19 +74,40 @@ func path(f prosecutor.Finding) string {
 
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// What a claim says about line numbers. Lines are named before case is folded, because "L42" names a line and "l42" does
-// not, and a single digit after an L is more often a cache level or a norm than a line.
-var (
-	lineWord = regexp.MustCompile(`(?i)(^|[^\pL\pN_-])(?:(?:line|ln\.?)\s*(?:number|num\.?|nr\.?|no\.?)?\s*[:#]?\s*\d+(?:\s*(?:-|–|—|\.\.+|to|through|until)\s*\d+)?|` +
-		`lines\s*(?:numbers|nos?\.?)?\s*[:#]?\s*\d+(?:\s*(?:-|–|—|\.\.+|to|through|until)\s*\d+(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\d+\s*(?:-|–|—|to)\s*\d+)*|(?:\s*,\s*\d+)*(?:\s*,?\s*(?:and|&)\s*\d+)?))(?:\b|$)`)
-	ordinalLine = regexp.MustCompile(`(?i)(^|[^\pL\pN_])\d+(?:st|nd|rd|th)\s+line\b`)
-	lineMark    = regexp.MustCompile(`(^|[^\pL\pN_])(?:L\d+\s*[-–—:]\s*L?\d+|L\d{2,}|#L\d+)(?:C\d+)?\b`)
-	fileLine    = regexp.MustCompile(`([\pL\pN_./\\@+-]*[\pL\pN_]\.([A-Za-z][A-Za-z0-9]{0,9}))(?::\d+(?:[-–:]\d+)*|\(\d+(?:\s*[,:-]\s*\d+)*\)|#L\d+(?:-L?\d+)?)`)
-	quoted      = regexp.MustCompile("`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”")
-)
+// patterns find what a claim says about line numbers.
+type patterns struct{ lineWord, ordinalLine, lineMark, fileLine, nameLine, quoted *regexp.Regexp }
 
-// hosts are endings that make name:number a host and a port rather than a file and a line.
-var hosts = map[string]bool{"com": true, "org": true, "net": true, "io": true, "dev": true, "local": true, "internal": true, "localhost": true, "test": true, "example": true, "invalid": true}
+// compiled makes the patterns when the first claim is read, so that no program pays for them that reads none.
+var compiled = sync.OnceValue(func() patterns {
+	const (
+		letter = `(^|[^\pL\pN_-])`
+		label  = `\s*(?:numbers?|nums?\.?|nrs?\.?|nos?\.?)?\s*[:#]?\s*`
+		span   = `\d+(?:\s*(?:-|–|—|\.\.+|to|through|until)\s*\d+)?`
+		spans  = `\d+\s*(?:-|–|—|\.\.+|to|through|until)\s*\d+`
+	)
+	return patterns{
+		// A list goes on after a comma only with what it began with: in "lines 3-5, 404 is answered" the 404 is no line.
+		lineWord: regexp.MustCompile(`(?i)` + letter + `(?:(?:line|ln\.?)` + label + span + `|lines` + label + `(?:` +
+			spans + `(?:\s*(?:,|,?\s*and\s|&)\s*` + spans + `)*|\d+(?:\s*,\s*\d+)*(?:\s*,?\s*(?:and\s|&)\s*\d+)?))\b`),
+		ordinalLine: regexp.MustCompile(`(?i)` + letter + `\d+(?:st|nd|rd|th)\s+line\b`),
+		// Lines are named before case is folded, because "L42" names one and "l42" does not; a single digit after an L is
+		// more often a cache level or a norm.
+		lineMark: regexp.MustCompile(`(^|[^\pL\pN_])(?:L\d+\s*[-–—:]\s*L?\d+|L\d{2,}|#L\d+)(?:C\d+)?\b`),
+		fileLine: regexp.MustCompile(`([\pL\pN_./\\@+-]*[\pL\pN_]\.([A-Za-z][A-Za-z0-9]{0,9}))(?::\d+(?:[-–:]\d+)*|\(\d+(?:\s*[,:-]\s*\d+)*\)|#L\d+(?:-L?\d+)?)`),
+		nameLine: regexp.MustCompile(`[\pL\pN_/-]+:\d+(?:[-–:]\d+)*`),
+		quoted:   regexp.MustCompile("`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”"),
+	}
+})
+
+// isHost reports whether an ending makes name:number a host and a port rather than a file and a line.
+func isHost(ending string) bool {
+	switch strings.ToLower(ending) {
+	case "com", "org", "net", "io", "dev", "local", "internal", "test", "example", "invalid":
+		return true
+	default:
+		return false
+	}
+}
 
 // normalise folds case and white space of a claim and takes line numbers out. Other numbers stay, and so do quoted
 // identifiers, with their case: parse and Parse are two functions. file is the path the finding is about.
@@ -94,7 +115,7 @@ func normalise(claim, file string) string {
 	var b strings.Builder
 	rest := strings.Join(strings.Fields(claim), " ")
 	for {
-		at := quoted.FindStringIndex(rest)
+		at := compiled().quoted.FindStringIndex(rest)
 		if at == nil {
 			break
 		}
@@ -108,24 +129,31 @@ func normalise(claim, file string) string {
 
 func withoutLines(s, file string) string {
 	s = withoutFileLines(s, file)
-	s = lineWord.ReplaceAllString(s, "$1")
-	s = ordinalLine.ReplaceAllString(s, "$1")
-	return lineMark.ReplaceAllString(s, "$1")
+	p := compiled()
+	s = p.lineWord.ReplaceAllString(s, "$1")
+	s = p.ordinalLine.ReplaceAllString(s, "$1")
+	return p.lineMark.ReplaceAllString(s, "$1")
 }
 
 // withoutFileLines takes the line number out of file:line, whether quoted or not.
 func withoutFileLines(s, file string) string {
-	s = fileLine.ReplaceAllStringFunc(s, func(m string) string {
-		part := fileLine.FindStringSubmatch(m)
-		if hosts[strings.ToLower(part[2])] {
+	p := compiled()
+	s = p.fileLine.ReplaceAllStringFunc(s, func(m string) string {
+		part := p.fileLine.FindStringSubmatch(m)
+		if isHost(part[2]) {
 			return m
 		}
 		return part[1]
 	})
-	if base := filepath.Base(file); file != "" && !strings.Contains(base, ".") {
+	if base := file[strings.LastIndexByte(file, '/')+1:]; base != "" && !strings.Contains(base, ".") {
 		// A name without an ending is a file only when it is the one accused: Makefile:12.
-		at := regexp.MustCompile(`(^|[^\pL\pN_])(` + regexp.QuoteMeta(base) + `):\d+(?:[-–:]\d+)*`)
-		s = at.ReplaceAllString(s, "$1$2")
+		s = p.nameLine.ReplaceAllStringFunc(s, func(m string) string {
+			name := m[:strings.IndexByte(m, ':')]
+			if name == base || strings.HasSuffix(name, "/"+base) {
+				return name
+			}
+			return m
+		})
 	}
 	return s
 }
