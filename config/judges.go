@@ -59,7 +59,7 @@ func (c judgeCheck) faulty(key string) bool {
 var adapterKeys = map[string]struct{ needs, refuses []string }{
 	AdapterOpenAI:    {needs: []string{"model"}, refuses: []string{"command", "env"}},
 	AdapterAnthropic: {needs: []string{"model"}, refuses: []string{"command", "env"}},
-	AdapterCommand:   {needs: []string{"command"}, refuses: []string{"base_url", "api_key_env", "api_key_file", "max_tokens", "output"}},
+	AdapterCommand:   {needs: []string{"command"}, refuses: []string{"base_url", "api_key_env", "api_key_file", "max_tokens", "output", "price"}},
 	AdapterStatic: {refuses: []string{
 		"family", "provider", "model", "base_url", "api_key_env", "api_key_file", "command", "env", "timeout", "concurrency",
 		"max_tokens", "output", "price", "requests_per_minute", "tokens_per_minute",
@@ -90,6 +90,9 @@ func (c judgeCheck) adapter(amongOthers bool) {
 	case AdapterCommand:
 		if c.has("command") && !c.faulty("command") && (len(j.Command) == 0 || strings.TrimSpace(j.Command[0]) == "") {
 			c.problem("command", "the list does not begin with a program", "")
+		} else if len(j.Command) > 0 && strings.ContainsRune(j.Command[0], '/') && !strings.HasPrefix(j.Command[0], "/") {
+			// The program runs in a directory of its own, where a relative path means something else.
+			c.problem("command", "the program is a relative path", "an absolute path, or a name that is looked up in PATH")
 		}
 	default:
 		c.endpoint()
@@ -116,7 +119,7 @@ func (c judgeCheck) endpoint() {
 	path := strings.TrimSuffix(u.Path, "/")
 	for _, added := range map[string][]string{
 		AdapterOpenAI:    {"/chat/completions", "/completions", "/responses"},
-		AdapterAnthropic: {"/v1/messages", "/v1"},
+		AdapterAnthropic: {"/v1/messages", "/messages"},
 	}[j.Adapter] {
 		if strings.HasSuffix(path, added) {
 			c.problem("base_url", "the URL ends with "+added+", which the adapter adds itself; leave it out", "")
@@ -124,8 +127,8 @@ func (c judgeCheck) endpoint() {
 		}
 	}
 	for name := range u.Query() {
-		if j.Adapter == AdapterAnthropic || name != "api-version" {
-			c.problem("base_url", "the URL has a query", "only api-version, with the adapter openai")
+		if name != "api-version" {
+			c.problem("base_url", "the URL has a query", "only api-version")
 			break
 		}
 	}

@@ -41,19 +41,19 @@ type JudgeConfig struct {
 	// The model's name at the provider. openai and anthropic require it. Default none.
 	Model string `yaml:"model" check:"word"`
 	// The URL of the API, up to what the adapter adds itself: openai adds /chat/completions, anthropic adds /v1/messages.
-	// It may have a query of api-version with openai, and no other. A key is sent over http only to this machine or a
-	// private network. Default: the provider's own API.
+	// Its query may hold api-version and nothing else. A key is sent over http only to this machine or a private network.
+	// Default: the provider's own API.
 	BaseURL string `yaml:"base_url" check:"url"`
 	// The name of the environment variable that holds the API key. It is never the key itself. Default none.
 	APIKeyEnv string `yaml:"api_key_env" check:"env"`
 	// The path of the file that holds the API key. It is never the key itself. Only one of api_key_env and api_key_file may
 	// be given. Default none.
 	APIKeyFile string `yaml:"api_key_file" check:"file"`
-	// The program of a command judge and its arguments. It is started without a shell, and required by that adapter. Default
-	// none.
+	// The program of a command judge, as an absolute path or a name that is looked up in PATH, and its arguments. It is
+	// started without a shell, and required by that adapter. Default none.
 	Command []string `yaml:"command" check:"arg"`
-	// Names of environment variables that a command judge may see. It sees no others but PATH and HOME. Default
-	// none.
+	// Names of environment variables that a command judge may see, besides PATH, the locale and the time zone. Its HOME is
+	// an empty directory unless HOME is listed. Default none.
 	Env []string `yaml:"env" check:"env unique"`
 	// How long one answer may take. Default 8m; 1s to 30m.
 	Timeout Duration `yaml:"timeout" check:"min=1s max=30m"`
@@ -66,7 +66,7 @@ type JudgeConfig struct {
 	// words only, "auto" uses the schema and falls back to words where the provider rejects it. The answer is validated in
 	// any case. Default auto.
 	Output string `yaml:"output" check:"enum=auto|json_schema|json_object|text"`
-	// What the model costs, for the reports. Default: costs are not shown.
+	// What the model costs, for the reports. A command reports no tokens and takes no price. Default: costs are not shown.
 	Price *Price `yaml:"price"`
 	// How many requests a minute the judge is sent at most. 0 means no limit. Default 0; 0 to 1000000.
 	RequestsPerMinute int `yaml:"requests_per_minute" check:"min=0 max=1000000"`
