@@ -133,7 +133,7 @@ func (b *Brief) evidencePrompt() prompt {
 func stateNote(e prosecutor.Evidence) string {
 	switch e.State {
 	case prosecutor.Unavailable:
-		return fmt.Sprintf("%s is unavailable: nothing could be measured. That is not itself a finding, it proves nothing for "+
+		return fmt.Sprintf("%s is unavailable: it could not be measured. That is not itself a finding, it proves nothing for "+
 			"or against the change, and you judge without it.\n", e.Source)
 	case prosecutor.Pending:
 		return fmt.Sprintf("%s is pending: it has not reported yet. That is not itself a finding.\n", e.Source)

@@ -119,6 +119,9 @@ func (t *trial) run(ctx context.Context) error {
 			return err
 		}
 		a := readAnswer(reply.Text, t.in.Lens)
+		if reply.Truncated && len(a.problems) > 0 {
+			a.problems = append([]string{"the answer was cut off at the length limit: answer more briefly, the most severe findings first"}, a.problems...)
+		}
 		t.pass.Violation = strings.Join(a.problems, "; ")
 		if t.decide(a) {
 			return nil

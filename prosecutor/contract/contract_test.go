@@ -116,6 +116,31 @@ func TestRepairRepeatsWhatCanBeRepeated(t *testing.T) {
 	}
 }
 
+func TestTruncatedAnswerIsToldToBeBrief(t *testing.T) {
+	var asked []judge.Request
+	j := recording{&asked, []judge.Reply{{Text: `{"verdict":"ship","findings":[`, Truncated: true}, {Text: ship, Truncated: true}}}
+	pass := contract.Prosecute(t.Context(), j, contract.Input{Brief: refund(t)})
+	if pass.Verdict != prosecutor.Ship || pass.Violation != "" {
+		t.Errorf("%+v", pass)
+	}
+	if m := asked[1].Messages[2].Text; !strings.Contains(m, "length limit") || !strings.Contains(m, "cut off before its end") {
+		t.Errorf("the judge is told:\n%s", m)
+	}
+}
+
+// recording gives its replies in order and keeps the requests.
+type recording struct {
+	asked   *[]judge.Request
+	replies []judge.Reply
+}
+
+func (recording) Info() judge.Info { return judge.Info{ID: "recording", Provider: "northgate"} }
+
+func (r recording) Ask(_ context.Context, req judge.Request) (judge.Reply, error) {
+	*r.asked = append(*r.asked, req)
+	return r.replies[len(*r.asked)-1], nil
+}
+
 func TestEveryPassIsFresh(t *testing.T) {
 	brief := refund(t)
 	j := &script{t: t, replies: []step{say("{}"), say(ship), say(ship)}}
