@@ -71,6 +71,7 @@ deterministic evidence, and only when that is green lets judges try to refute th
 		SilenceErrors: true,
 		Version:       version(),
 		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
