@@ -29,7 +29,7 @@ func ParseDuration(s string) (Duration, error) {
 		if rest == "" {
 			return Duration(days), nil
 		}
-		if rest[0] < '0' || rest[0] > '9' {
+		if (rest[0] < '0' || rest[0] > '9') && rest[0] != '.' { // no sign in the middle
 			return 0, fmt.Errorf("%q is no duration", s)
 		}
 	}

@@ -59,6 +59,8 @@ func canonical(s *shape, v reflect.Value) any {
 		return m
 	case kindDuration:
 		return Duration(v.Int()).String()
+	case kindString:
+		return v.String()
 	default:
 		return v.Interface()
 	}

@@ -176,7 +176,7 @@ func written(effective any) any {
 	if d := tree["diff"].(map[string]any); d["exclude"] == nil {
 		delete(d, "exclude")
 	}
-	if tree["independence"] == IndependenceDefault {
+	if tree["independence"] == "" {
 		delete(tree, "independence")
 	}
 	return tree
