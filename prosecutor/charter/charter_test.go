@@ -95,7 +95,7 @@ func TestRequestTellsTheCase(t *testing.T) {
 	}
 	for _, lens := range prosecutor.Lenses() {
 		r := b.Request(lens, nonce)
-		if r.Lens != lens || r.Material == nil || r.Material.Spec != b.Spec {
+		if r.Lens != lens || r.Material == nil || r.Material.Spec != b.Spec || len(r.Material.Evidence) != len(b.Evidence) {
 			t.Errorf("%s: lens or material missing: %+v", lens, r)
 		}
 		if !bytes.Equal(r.Schema, charter.StrictSchema()) {

@@ -378,6 +378,7 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 		Severity: prosecutor.High, Charge: prosecutor.ChargeSecurity, Claim: "Elsewhere.", Rule: "r1", ID: "given",
 		Anchor: &prosecutor.Anchor{Path: "not/in/the/diff.go", Line: 3},
 	}
+	unknown := prosecutor.Finding{Severity: "urgent", Claimed: prosecutor.High, Charge: prosecutor.ChargeTests, Claim: "Of no known severity."}
 	mutants := []prosecutor.Survivor{
 		{Path: "pay/refund.go", Line: 4, Operator: "swap", Original: "a && b", Mutated: "a || b"},
 		{Path: "pay/fee.go", Line: 9, Operator: "negate", Original: "x", Mutated: "!x"},
@@ -393,6 +394,7 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 		{"clean findings stay out", []prosecutor.Evidence{{Source: prosecutor.StaticRules, State: prosecutor.Clean, Findings: []prosecutor.Finding{accepted}}}, prosecutor.Ship, nil},
 		{"red below high does not block", []prosecutor.Evidence{{Source: prosecutor.CodeScanning, State: prosecutor.Red, Findings: []prosecutor.Finding{alert}}}, prosecutor.Ship, []string{alert.Claim}},
 		{"measured code needs no quote", []prosecutor.Evidence{{Source: prosecutor.CodeScanning, State: prosecutor.Red, Findings: []prosecutor.Finding{away}}}, prosecutor.Block, []string{away.Claim}},
+		{"red of an unknown severity blocks", []prosecutor.Evidence{{Source: prosecutor.CIChecks, State: prosecutor.Red, Findings: []prosecutor.Finding{unknown}}}, prosecutor.Block, []string{unknown.Claim}},
 		{"survivors count in any state", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Unavailable, Survivors: mutants}}, prosecutor.Block, []string{survivors.Claim}},
 		{"survivors that are listed already stand once", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{*survivors}}}, prosecutor.Block, []string{survivors.Claim}},
 		{"two sources", []prosecutor.Evidence{

@@ -69,6 +69,10 @@ func fromEvidence(source prosecutor.EvidenceSource, f prosecutor.Finding) prosec
 	if f.Claimed == "" {
 		f.Claimed = f.Severity
 	}
+	if f.Severity.Rank() == 0 {
+		// A severity nobody knows is not a harmless one.
+		f.Severity = prosecutor.High
+	}
 	if f.Place.Status == "" && f.Anchor == nil {
 		f.Place.Status = prosecutor.NoFile
 	}
