@@ -77,13 +77,20 @@ func sentences(spec string) []string {
 	return out
 }
 
+const (
+	subject = `^\W*(?:(?:this|the|my|our) )?(?:pr|pull request|merge request|mr|change|changeset|commit|patch|this|it) `
+	claimed = `[\w.@-]*/[\w./@*-]*|[\w-]+\.(?:go|py|js|ts|tsx|rs|java|rb|php|c|h|cpp|yml|yaml|toml|json|sql|sh)`
+)
+
 var (
-	docsOnly    = lazy(`(?i)\b(?:docs?|documentation|readme|comments?)[ -](?:change )?only\b|\bonly (?:changes |updates |touches |affects |edits )?(?:the )?(?:docs|documentation|readme|comments)\b|\bno (?:source )?code changes?\b|\bpurely (?:documentation|docs)\b`)
+	// A claim about the change starts its sentence, or has the change as its subject. Anything else, such as "the docs
+	// only say" or "skip CI for docs-only changes", is about something else.
+	docsOnly    = lazy(`(?i)^\W*(?:docs?|documentation|readme|comments?)[ -](?:changes? )?only(?: changes?| updates?| pr| commit)?(?:\W*$|:)|` + subject + `(?:is|are|contains?)(?: \w+){0,2} (?:docs?|documentation|readme|comments?)[ -]only\b|` + subject + `(?:only|just) (?:changes|updates|touches|affects|edits|modifies|improves|fixes|adds)(?: to)? (?:the )?(?:docs|documentation|readme|comments)\W*$|^\W*(?:only|just) (?:docs|documentation)(?: changes?| updates?)?\W*$|^\W*no (?:source )?code changes?\W*$|` + subject + `(?:contains|has|makes) no (?:source )?code changes?\W*$`)
 	docsTitle   = lazy(`^(?i:docs?)(?:\([^)]*\))?: `)
-	testsOnly   = lazy(`(?i)\btests?[ -](?:change |code )?only\b|\bonly (?:changes|updates|touches|affects|adds|edits|modifies) (?:the )?(?:unit |integration )?tests?\b(?:$|[ ,.!])|\bno (?:production|non-test) (?:code )?changes?\b`)
-	onlyPath    = lazy("(?i)\\bonly (?:touch(?:es)?|chang(?:es|ed)|modif(?:ies|ied)|affects?|edits?|updates?) (?:files (?:in|under|below) |the (?:folder|directory|file|package) )?`?([\\w.@-]*/[\\w./@*-]*|[\\w-]+\\.[a-z]{1,5}\\b)`?")
-	untouched   = lazy("(?i)\\b(?:(?:does|did|do) not|doesn't|don't|didn't|without) (?:touch|chang|modify|edit|affect)(?:e|ing)? (?:anything (?:in|under) |files (?:in|under) |the (?:folder|directory|file|package) )?`?([\\w.@-]*/[\\w./@*-]*|[\\w-]+\\.(?:go|py|js|ts|tsx|rs|java|rb|php|c|h|cpp|yml|yaml|toml|json|sql|sh))`?|\\bno changes? (?:to|in|under) (?:the (?:folder|directory|file|package) )?`?([\\w.@-]*/[\\w./@*-]*|[\\w-]+\\.(?:go|py|js|ts|tsx|rs|java|rb|php|c|h|cpp|yml|yaml|toml|json|sql|sh))`?")
-	addsTests   = lazy(`(?i)\b(?:adds?|added|adding|includes?|included|with|comes with|wrote|extends?|extended|updates?|updated) (?:\w+ ){0,2}?(?:unit |regression |integration |e2e |end-to-end |more |new )*tests\b|\b(?:a |new )(?:unit |regression |integration )?test (?:is|was|has been) added\b|\btests (?:are|were|have been) (?:added|included|updated)\b|\[x\]\s*(?:i have )?added tests`)
+	testsOnly   = lazy(`(?i)^\W*tests?[ -](?:changes? )?only(?: changes?| updates?| pr| commit)?(?:\W*$|:)|` + subject + `(?:is|are|contains?)(?: \w+){0,2} tests?[ -]only\b|` + subject + `(?:only|just) (?:changes|updates|touches|affects|edits|modifies|improves|fixes|adds)(?: to)? (?:the )?(?:unit |integration |e2e )?tests\W*$|^\W*no (?:production|non-test) (?:code )?changes?\W*$`)
+	onlyPath    = lazy(`(?i)(?:^\W*|` + subject + `)only (?:touch(?:es)?|chang(?:es|ed)|modif(?:ies|ied)|affects?|edits?|updates?) (?:files (?:in|under|below) |the (?:folder|directory|file|package) )?\x60?([\w.@-]*/[\w./@*-]*|[\w-]+\.[a-z]{1,5}\b)\x60?`)
+	untouched   = lazy(`(?i)(?:^\W*|` + subject + `)(?:(?:does|did|do) not|doesn't|don't|didn't) (?:touch|chang|modify|edit|affect)e? (?:anything (?:in|under) |files (?:in|under) |the (?:folder|directory|file|package) )?\x60?(` + claimed + `)\x60?|(?:^\W*|` + subject + `(?:contains|has|makes) )no changes? (?:to|in|under) (?:the (?:folder|directory|file|package) )?\x60?(` + claimed + `)\x60?`)
+	addsTests   = lazy(`(?i)\b(?:adds?|added|adding|includes?|included|comes with|wrote|extends?|extended|updated) (?:\w+ ){0,2}?(?:unit |regression |integration |e2e |end-to-end |more |new )*tests\b|[,+&(] ?with (?:unit |regression |integration |e2e )?tests\b|\b(?:a |new )(?:unit |regression |integration )?test (?:is|was|has been) added\b|\btests (?:are|were|have been) (?:added|included|updated)\b|\[x\]\s*(?:i have )?added tests`)
 	hedged      = lazy(`(?i)\b(?:no|not|without|todo|will|later|follow-?up|should|need|needs|future|don't|doesn't|didn't|haven't|can't|cannot|won't|would|could|if|when|unless|except|until|before|planned|missing|lacks?|existing|passes|pass|passing)\b|n/a`)
 	negatedOnly = lazy(`(?i)\b(?:not|isn't|aren't|wasn't|never|instead of|rather than|used to|if|unless|was|were|except)\b`)
 )

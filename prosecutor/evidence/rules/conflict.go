@@ -19,6 +19,7 @@ func conflictRules() []Rule {
 
 func conflictMarkers(s *scan, f *file) {
 	rows := f.masked()
+	open := false // the closing marker of a conflict that is accused already says nothing new
 	for i := range rows {
 		r := &rows[i]
 		if r.Op != diff.Add {
@@ -26,6 +27,12 @@ func conflictMarkers(s *scan, f *file) {
 		}
 		text := strings.TrimSuffix(r.Text, "\r")
 		if !strings.HasPrefix(text, "<<<<<<< ") && !strings.HasPrefix(text, ">>>>>>> ") || len(text) > 300 || blank(text[8:]) {
+			continue
+		}
+		if begins := text[0] == '<'; begins || !open {
+			open = begins
+		} else {
+			open = false
 			continue
 		}
 		severity := prosecutor.High

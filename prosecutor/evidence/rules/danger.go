@@ -90,7 +90,7 @@ func tlsOff(s *scan, f *file) {
 	}
 	s.added(f, func(i int, r *row) {
 		severity := prosecutor.High
-		found := false
+		var found bool
 		switch f.lang {
 		case golang:
 			found = tlsGo().MatchString(r.code)
@@ -178,6 +178,9 @@ func shellInjection(s *scan, f *file) {
 			built, variable = shPySystem().MatchString(r.text) || shPyTrue().MatchString(r.text), shPyVar().MatchString(r.text)
 		case javascript:
 			built = shJS().MatchString(r.text) || shJSSpawn().MatchString(r.text)
+			if built && !f.contains("child_process") {
+				built, variable = false, true // it may be a function that starts no shell
+			}
 		case java, kotlin:
 			built = shJava().MatchString(r.text)
 		case rust:
@@ -205,7 +208,7 @@ var (
 	evalJS     = lazy(`(?:^|[^.\w$]|window\.|globalThis\.)eval\(\s*([^"')\s][^)]*)|\bnew Function\(\s*([^"')\s][^)]*)`)
 	evalRuby   = lazy(`(?:^|[^.\w])(?:eval|instance_eval|class_eval)\(?\s*((?:params|request|ENV|ARGV|gets|cookies)\b[^)]*)|(?:^|[^.\w])eval\(\s*([^"')\s:][^)]*)`)
 	evalPHP    = lazy(`(?:^|[^>:\w$])eval\(\s*(\$[^)]*)`)
-	outside    = lazy(`(?i)\b(?:request|req)\b|\binput\(|\bsys\.argv|\bprocess\.argv|\bparams\b|\bquery\b|\$_(?:GET|POST|REQUEST|COOKIE|SERVER)|\bARGV\b|\blocation\.(?:hash|search|href)|\bevent\.data\b|\bcookies?\b`)
+	outside    = lazy(`(?i)\b(?:request|req|params|query|event)\s*(?:\.|\[)|\binput\(|\bsys\.argv|\bprocess\.argv|\$_(?:GET|POST|REQUEST|COOKIE|SERVER)|\bARGV\b|\blocation\.(?:hash|search|href)|\bcookies?\s*(?:\.|\[)`)
 	evalDef    = lazy(`\b(?:def|function|func|fn)\s+(?:eval|exec)\b`)
 )
 

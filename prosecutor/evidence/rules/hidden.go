@@ -101,7 +101,7 @@ func scanHidden(s string, first bool) (kind string, severity prosecutor.Severity
 	prev := rune(0)
 	for i, r := range s {
 		k, sev := hiddenKind(r)
-		if k != "" && !(first && i == 0 && r == 0xFEFF) && !joins(r, prev, s[i:]) {
+		if byteOrderMark := first && i == 0 && r == 0xFEFF; k != "" && !byteOrderMark && !joins(r, prev, s[i:]) {
 			k = fmt.Sprintf("%s (U+%04X)", k, r)
 			if !found || sev.Rank() > severity.Rank() {
 				kind, severity, found = k, sev, true

@@ -230,6 +230,7 @@ var examples = []example{
 	{rule: "shell-injection", name: "os.system", want: high, text: "    os.system(f\"convert {path} out.png\")", diff: change("img.py", "+    os.system(f\"convert {path} out.png\")", " ")},
 	{rule: "shell-injection", name: "subprocess", want: high, text: "    subprocess.run(\"ls \" + path, shell=True)", diff: change("ls.py", "+    subprocess.run(\"ls \" + path, shell=True)", " ")},
 	{rule: "shell-injection", name: "child_process", want: high, text: "  child_process.exec(`git clone ${url}`)", diff: change("clone.ts", "+  child_process.exec(`git clone ${url}`)", " ")},
+	{rule: "shell-injection", name: "exec of who knows what", want: medium, text: "  await exec(`git clone ${url}`)", diff: change("clone.ts", "+  await exec(`git clone ${url}`)", " ")},
 	{rule: "shell-injection", name: "PHP", want: high, text: "  shell_exec(\"ls $dir\");", diff: change("ls.php", "+  shell_exec(\"ls $dir\");", " ")},
 	{rule: "shell-injection", name: "a variable", want: medium, text: "\tcmd := exec.CommandContext(ctx, \"sh\", \"-c\", script)", diff: change("run.go", "+\tcmd := exec.CommandContext(ctx, \"sh\", \"-c\", script)", " ")},
 	{rule: "shell-injection", name: "no shell", diff: change("git.go", "+\tcmd := exec.Command(\"git\", \"log\", branch)", " ") + change("a.py", "+    subprocess.run([\"ls\", path])", " ")},
@@ -270,6 +271,8 @@ var examples = []example{
 		diff: create(".github/workflows/label.yml", "on: pull_request_target", "jobs:", "  a:", "    steps:", "      - uses: actions/checkout@v4", "        with:", "          ref: ${{ github.event.pull_request.head.sha }}")},
 	{rule: "workflow-untrusted-checkout", name: "the trigger changes", want: prosecutor.Critical, text: "  pull_request_target:",
 		diff: change(".github/workflows/ci.yml", " on:", "-  pull_request:", "+  pull_request_target:", " jobs:", "     - uses: actions/checkout@v4", "       with:", "         ref: ${{ github.head_ref }}")},
+	{rule: "workflow-untrusted-checkout", name: "after a run on the main branch", want: medium, text: "          ref: ${{ github.event.workflow_run.head_sha }}",
+		diff: create(".github/workflows/deploy.yml", "on:", "  workflow_run:", "    workflows: [ci]", "    branches: [main]", "jobs:", "  a:", "    steps:", "      - uses: actions/checkout@v4", "        with:", "          ref: ${{ github.event.workflow_run.head_sha }}")},
 	{rule: "workflow-untrusted-checkout", name: "the trigger alone", want: medium, text: "on: [pull_request_target]", diff: change(".github/workflows/ci.yml", "-on: [pull_request]", "+on: [pull_request_target]", " ")},
 	{rule: "workflow-untrusted-checkout", name: "an unprivileged trigger", diff: create(".github/workflows/ci.yml", "on: pull_request", "jobs:", "  a:", "    steps:", "      - uses: actions/checkout@v4", "        with:", "          ref: ${{ github.event.pull_request.head.sha }}")},
 	{rule: "workflow-untrusted-checkout", name: "no checkout", diff: create(".github/workflows/after.yml", "on:", "  workflow_run:", "    workflows: [ci]", "jobs:", "  a:", "    steps:", "      - run: echo done")},
@@ -329,6 +332,7 @@ var examples = []example{
 	{rule: "claim-docs-only", name: "said in the body", want: high, text: "\tlimit = 2", spec: "Clarify limits\n\nThis is a documentation-only change.", diff: change("README.md", "+more", " ") + change("pay.go", "+\tlimit = 2", " ")},
 	{rule: "claim-docs-only", name: "no code changes", want: high, text: "limit = 2", spec: "Typos. No code changes.", diff: change("pay.py", "+limit = 2", " ")},
 	{rule: "claim-docs-only", name: "a docs: title", want: medium, text: "\tlimit = 2", spec: "docs: explain limits", diff: change("pay.go", "+\tlimit = 2", " ")},
+	{rule: "claim-docs-only", name: "about something else", spec: "Skip CI for docs-only changes\n\nThe docs only say that it is slow. Only comments by members count.", diff: change("ci.py", "+limit = 2", " ")},
 	{rule: "claim-docs-only", name: "comments are documentation", spec: "docs only", diff: change("pay.go", "-\t// The limit.", "+\t// The limit, in cents.", " \tx()") + change("README.md", "+more", " ")},
 	{rule: "claim-docs-only", name: "a box not ticked, a negation", spec: "Raise the limit\n\n- [ ] Documentation only\n\nThis is not docs only. Is it docs only?", diff: change("pay.go", "+\tlimit = 2", " ")},
 
@@ -345,6 +349,7 @@ var examples = []example{
 	{rule: "claim-untouched", name: "a folder", want: high, text: "\tlimit = 2", spec: "Does not touch `auth/`.", diff: change("auth/a.go", "+\tlimit = 2", " ")},
 	{rule: "claim-untouched", name: "a file", want: high, text: "x", spec: "No changes to config.yaml.", diff: change("deploy/config.yaml", "+x", " ")},
 	{rule: "claim-untouched", name: "true", spec: "Does not touch `auth/`.", diff: change("pay/a.go", "+\tlimit = 2", " ")},
+	{rule: "claim-untouched", name: "about the program", spec: "The command does not modify config.yaml any more.", diff: change("deploy/config.yaml", "+x", " ")},
 	{rule: "claim-untouched", name: "another statement", spec: "The old code does not change auth/ correctly? It doesn't touch anything.", diff: change("auth/a.go", "+\tlimit = 2", " ")},
 
 	{rule: "claim-adds-tests", name: "none", want: medium, spec: "Raise the limit.\n\nAdded unit tests.", diff: change("pay.go", "+\tlimit = 2", " ")},

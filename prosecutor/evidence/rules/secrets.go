@@ -156,6 +156,7 @@ func lesser(f *file, r *row, severity prosecutor.Severity) prosecutor.Severity {
 var fakeWords = []string{
 	"example", "xxxx", "your", "fake", "dummy", "test", "placeholder", "redacted", "sample", "changeme", "12345", "abcde",
 	"00000000", "deadbeef", "secret", "token", "mock", "foobar", "aaaa", "insert", "replace", "notreal", "hunter2",
+	"eby8vdm02xno", // the published key of the Azure storage emulator
 }
 
 // madeUp reports whether the random part of a secret is plainly not random.
@@ -224,27 +225,62 @@ var secretNames = []string{
 }
 
 var (
-	quotedSecret = lazy(`(?i)([\w.-]*(?:passw(?:or)?d|secret|api[_-]?key|token|access[_-]?key|private[_-]?key|encryption[_-]?key|credential)[\w.-]*)["'\x60\]]{0,3}\s*(?::=|=>|:|=)\s*["'\x60]([A-Za-z0-9+/=_.!@#$%^&*~-]{16,200})["'\x60]`)
-	plainSecret  = lazy(`(?i)^\s*(?:export\s+|-\s+|ENV\s+|ARG\s+)?([\w.-]*(?:passw(?:or)?d|secret|api[_-]?key|token|access[_-]?key|private[_-]?key|encryption[_-]?key|credential)[\w.-]*)\s*[:=]\s*([A-Za-z0-9+/=_.!@#$%^&*~-]{16,200})\s*$`)
+	quotedSecret = lazy(`(?i)([\w.-]*(?:passw(?:or)?d|secret|api[_-]?key|token|access[_-]?key|private[_-]?key|encryption[_-]?key|credential)[\w.-]*)["'\x60\]]{0,3}\s*(?::=|=>|:|=)\s*["'\x60]([A-Za-z0-9+/=_.!@#$%^&*~-]{16,})["'\x60]`)
+	plainSecret  = lazy(`(?i)^\s*(?:export\s+|-\s+|ENV\s+|ARG\s+)?([\w.-]*(?:passw(?:or)?d|secret|api[_-]?key|token|access[_-]?key|private[_-]?key|encryption[_-]?key|credential)[\w.-]*)\s*[:=]\s*([A-Za-z0-9+/=_.!@#$%^&*~-]{16,})\s*$`)
 	harmlessName = lazy(`(?i)public|hash|sha\d|digest|checksum|(?:[_.-]|\b)ids?$|[a-z]Id$|name$|ur[li]$|path$|file$|field$|header$|type$|placeholder|example|sample|test|mock|fake|dummy|page_?token|next_?token|continuation|cursor|csrf|tokenizer|regex|pattern|version|selector|label|prefix|suffix|format|endpoint|address|contract`)
 	wordRun      = lazy(`[A-Za-z0-9+=/]{16,}`)
 	hexRun       = lazy(`^(?:[0-9a-f]{32,}|[0-9A-F]{32,})$`)
 	unquotedLang = of(yaml, shell, dockerfile, other)
 )
 
-// assignedSecret returns the value that a line assigns to the name of a secret, or "".
-func assignedSecret(text string, plain bool) string {
-	for _, m := range quotedSecret().FindAllStringSubmatch(text, 4) {
-		if !harmlessName().MatchString(m[1]) && looksRandom(m[2]) {
-			return m[2]
+// maxSecret is the length in bytes above which a literal is data rather than a secret.
+const maxSecret = 200
+
+// assigned returns where a line assigns random values to names of secrets, as pairs of offsets.
+func assigned(text string, plain bool) [][2]int {
+	var out [][2]int
+	add := func(m []int) {
+		if name, value := text[m[2]:m[3]], text[m[4]:m[5]]; len(value) <= maxSecret && !harmlessName().MatchString(name) && looksRandom(value) {
+			out = append(out, [2]int{m[4], m[5]})
 		}
 	}
-	if plain {
-		if m := plainSecret().FindStringSubmatch(text); m != nil && !harmlessName().MatchString(m[1]) && looksRandom(m[2]) {
-			return m[2]
+	if !holdsWord(text) {
+		return nil
+	}
+	for _, m := range quotedSecret().FindAllStringSubmatchIndex(text, -1) {
+		add(m)
+	}
+	if len(out) == 0 && plain {
+		if m := plainSecret().FindStringSubmatchIndex(text); m != nil {
+			add(m)
 		}
 	}
-	return ""
+	return out
+}
+
+// holdsWord reports whether a line holds a word long and mixed enough to be a random value. It spares most lines that
+// name a secret the expensive search.
+func holdsWord(text string) bool {
+	length, digits, letters := 0, 0, 0
+	for i := 0; i <= len(text); i++ {
+		c := byte(' ')
+		if i < len(text) {
+			c = text[i]
+		}
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+			letters++
+		case c <= ' ' || c >= 0x7F || c == '"' || c == '\'' || c == '`' || c == '(' || c == ')' || c == '{' || c == '}' || c == ',' || c == ';':
+			length, digits, letters = 0, 0, 0
+			continue
+		}
+		if length++; length >= 16 && digits >= 2 && letters >= 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // looksRandom tells generated values from identifiers, sentences, paths and versions: in a random string the classes of
@@ -305,7 +341,7 @@ func secretAssignments(s *scan, f *file) {
 		if r.Op != diff.Add || len(r.Text) > MaxLine || r.test || !containsAny(r.Text, names) {
 			continue
 		}
-		if assignedSecret(r.Text, plain) == "" || knownToken(r.Text) {
+		if len(assigned(r.Text, plain)) == 0 || knownToken(r.Text) {
 			continue
 		}
 		severity := prosecutor.High
@@ -326,7 +362,7 @@ func knownToken(text string) bool {
 	return false
 }
 
-var urlPassword = lazy(`\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@"'<>{}$%()\[\]\x60]*:([^\s/:@"'<>{}$%()\[\]\x60]{6,})@([A-Za-z0-9.-]+)`)
+var urlPassword = lazy(`\b[a-z][a-z0-9+.-]+://[^\s/:@"'<>{}$%()\[\]\x60]*:([^\s/:@"'<>{}$%()\[\]\x60]{6,})@([A-Za-z0-9.-]+)`)
 
 func urlCredentials(s *scan, f *file) {
 	if f.test || f.doc || isLock(f.path) {
@@ -388,12 +424,9 @@ func Redact(text string) string {
 			if !containsAny(line, secretNames) {
 				continue
 			}
-			for range 8 { // one line may assign several
-				v := assignedSecret(line, true)
-				if v == "" {
-					break
-				}
-				line = strings.ReplaceAll(line, v, Redacted)
+			places := assigned(line, true)
+			for j := len(places) - 1; j >= 0; j-- {
+				line = line[:places[j][0]] + Redacted + line[places[j][1]:]
 			}
 			lines[i] = line
 		}

@@ -82,7 +82,8 @@ func swallowedErrors(s *scan, f *file) {
 				s.hit(f, r, prosecutor.Low, "The rejection of a promise is dropped")
 			}
 		case java, csharp, php, kotlin:
-			broad, variable, closed := "", "", false
+			var broad, variable string
+			var closed bool
 			if f.lang == kotlin {
 				m := ktEmptyCatch().FindStringSubmatch(r.code)
 				if m == nil {

@@ -300,16 +300,15 @@ func (s *scan) removedCode() removals {
 }
 
 var (
-	skipGo       = lazy(`^\s*(?:t|b|f|tb)\.(?:Skip|Skipf|SkipNow)\(`)
-	skipPython   = lazy(`^\s*@(?:pytest\.mark\.skip\b|unittest\.skip\b|skip\b)(?:\(|\s*$)|^\s*pytestmark\s*=\s*pytest\.mark\.skip\b`)
-	skipPyCall   = lazy(`^\s*(?:pytest\.skip|self\.skipTest)\(`)
-	skipJS       = lazy(`^\s*(?:(?:it|test|describe|context|suite|specify)\.skip|xit|xtest|xdescribe|xcontext)\s*\(`)
-	skipJVM      = lazy(`^\s*@(?:Disabled|Ignore)\b(?:\(|\s*$)`)
-	skipCSharp   = lazy(`^\s*\[(?:Ignore\b|(?:Fact|Theory)\(\s*Skip\s*=)`)
-	skipRust     = lazy(`^\s*#\[ignore\b`)
-	skipRuby     = lazy(`^\s*(?:xit|xdescribe|xcontext|xspecify)[ (]['"]|^\s*(?:skip|pending)(?:\s*\(?['"].*|\s*)$`)
-	skipPHP      = lazy(`^\s*\$this->markTest(?:Skipped|Incomplete)\(`)
-	conditionish = lazy(`^\s*(?:}?\s*(?:else\s+)?(?:if|unless|elif|else|case|switch|default|select|except|catch|when)\b|\)?\s*(?:&&|\|\|)|.*\?\s*$)`)
+	skipGo     = lazy(`^\s*(?:t|b|f|tb)\.(?:Skip|Skipf|SkipNow)\(`)
+	skipPython = lazy(`^\s*@(?:pytest\.mark\.skip\b|unittest\.skip\b|skip\b)(?:\(|\s*$)|^\s*pytestmark\s*=\s*pytest\.mark\.skip\b`)
+	skipPyCall = lazy(`^\s*(?:pytest\.skip|self\.skipTest)\(`)
+	skipJS     = lazy(`^\s*(?:(?:it|test|describe|context|suite|specify)\.skip|xit|xtest|xdescribe|xcontext)\s*\(`)
+	skipJVM    = lazy(`^\s*@(?:Disabled|Ignore)\b(?:\(|\s*$)`)
+	skipCSharp = lazy(`^\s*\[(?:Ignore\b|(?:Fact|Theory)\(\s*Skip\s*=)`)
+	skipRust   = lazy(`^\s*#\[ignore\b`)
+	skipRuby   = lazy(`^\s*(?:xit|xdescribe|xcontext|xspecify)[ (]['"]|^\s*(?:skip|pending)(?:\s*\(?['"].*|\s*)$`)
+	skipPHP    = lazy(`^\s*\$this->markTest(?:Skipped|Incomplete)\(`)
 )
 
 func skippedTests(s *scan, f *file) {
@@ -581,7 +580,7 @@ func count(n int, noun string) string {
 }
 
 var (
-	tautologyCall = lazy(`\bassert!\(\s*true\s*[,)]|\bassert_eq!\(\s*(?:true\s*,\s*true|1\s*,\s*1)\s*\)|\b(?:assert|require)\.(?:True|Equal|EqualValues)\(t,\s*(?:true\s*[,)]|true,\s*true|1,\s*1)|\bassertTrue\(\s*[Tt]rue\s*\)|\bassertFalse\(\s*[Ff]alse\s*\)|\bassertEquals?\(\s*(?:1\s*,\s*1|[Tt]rue\s*,\s*[Tt]rue)\s*\)|\bAssert\.True\(\s*true\s*\)|\bexpect\(\s*(?:true|1)\s*\)\.(?:toBe|toEqual|toStrictEqual)\(\s*(?:true|1)\s*\)|\bexpect\(\s*true\s*\)\.(?:toBeTruthy|toBeDefined)\(\)|\bexpect\(true\)\.to\s+(?:be|eq)\b|\bassert\.ok\(\s*true\s*\)`)
+	tautologyCall = lazy(`\bassert!\(\s*true\s*[,)]|\bassert_eq!\(\s*(?:true\s*,\s*true|1\s*,\s*1)\s*\)|\b(?:assert|require)\.(?:True|Equal|EqualValues)\(t,\s*(?:true\s*[,)]|true,\s*true|1,\s*1)|\bassertTrue\(\s*[Tt]rue\s*\)|\bassertFalse\(\s*(?i:false)\s*\)|\bassertEquals?\(\s*(?:1\s*,\s*1|[Tt]rue\s*,\s*[Tt]rue)\s*\)|\bAssert\.True\(\s*true\s*\)|\bexpect\(\s*(?:true|1)\s*\)\.(?:toBe|toEqual|toStrictEqual)\(\s*(?:true|1)\s*\)|\bexpect\(\s*true\s*\)\.(?:toBeTruthy|toBeDefined)\(\)|\bexpect\(true\)\.to\s+(?:be|eq)\b|\bassert\.ok\(\s*true\s*\)`)
 	tautologyPy   = lazy(`^\s*assert\s+(?:True|1\s*==\s*1|True\s*(?:is|==)\s*True)\s*(?:,.*)?$`)
 )
 

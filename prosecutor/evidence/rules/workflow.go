@@ -17,7 +17,7 @@ func workflowRules() []Rule {
 	return []Rule{
 		base(Rule{
 			ID: "workflow-untrusted-checkout", Severity: prosecutor.Critical, Title: "Privileged workflow checks out a pull request's head",
-			Why:     "pull_request_target and workflow_run run with the base repository's secrets and a write token. With the head of the pull request checked out, anyone who opens one can run code with them. Medium when the diff shows only one half of it.",
+			Why:     "pull_request_target and workflow_run run with the base repository's secrets and a write token. With the head of the pull request checked out, anyone who opens one can run code with them. Medium when the diff shows only one half of it, or a run that follows pushes to named branches.",
 			needles: []string{"pull_request_target", "workflow_run", "head.sha", "head.ref", "head_ref", "head_sha", "head_branch", "refs/pull/"},
 			perFile: untrustedCheckout,
 		}),
@@ -51,6 +51,8 @@ func workflowRules() []Rule {
 
 var (
 	privilegedTrigger = lazy(`^\s*(?:-\s*)?(?:on\s*:\s*)?\[?\s*["']?(pull_request_target|workflow_run)\b["']?\s*[:,\]]?|^\s*on\s*:.*\b(pull_request_target|workflow_run)\b`)
+	pullRequestTarget = lazy(`\bpull_request_target\b`)
+	pushOnly          = lazy(`^\s*branches\s*:|\bworkflow_run\.event\s*==\s*["']push`)
 	headRef           = lazy(`^\s*(?:-\s*)?(?:ref|repository)\s*:.*(?:github\.event\.pull_request\.head\.(?:sha|ref|repo)|github\.head_ref|github\.event\.workflow_run\.head_(?:sha|branch|repository)|refs/pull/)|\bgh\s+pr\s+checkout\b|\bgit\s+(?:fetch|checkout)\b.*(?:refs/pull/|pull/\$|github\.head_ref|pull_request\.head)`)
 )
 
@@ -73,12 +75,20 @@ func untrustedCheckout(s *scan, f *file) {
 		}
 	}
 	both := len(triggers) > 0 && len(heads) > 0
+	// A run that follows another one is privileged too, but often follows a push to a branch of the repository alone.
+	worst := prosecutor.Critical
+	if !matchesNew(rows, pullRequestTarget()) {
+		worst = prosecutor.High
+		if matchesNew(rows, pushOnly()) {
+			worst = prosecutor.Medium
+		}
+	}
 	for _, r := range heads {
 		if r.Op != diff.Add {
 			continue
 		}
 		if both {
-			s.hit(f, r, prosecutor.Critical, "The head of a pull request is checked out in a workflow that runs with secrets and a write token")
+			s.hit(f, r, worst, "The head of a pull request is checked out in a workflow that runs with secrets and a write token")
 		} else if f.Status != diff.Added {
 			s.hit(f, r, prosecutor.Low, "The head of a pull request is checked out; whether the workflow's trigger is privileged is not in the diff")
 		}
@@ -93,7 +103,7 @@ func untrustedCheckout(s *scan, f *file) {
 		}
 		switch {
 		case both && !newHead:
-			s.hit(f, r, prosecutor.Critical, "A workflow that checks out the head of a pull request gets a trigger that runs with secrets and a write token")
+			s.hit(f, r, worst, "A workflow that checks out the head of a pull request gets a trigger that runs with secrets and a write token")
 		case !both && !strings.Contains(r.text, "workflow_run"):
 			s.hit(f, r, prosecutor.Medium, "The workflow gets a trigger that runs with secrets and a write token for pull requests from anyone")
 		}

@@ -20,7 +20,7 @@ import (
 
 func added(path string, rows ...string) string {
 	quoted := "b/" + path
-	if strings.ContainsAny(path, "\xff") {
+	if strings.Contains(path, "\xff") {
 		quoted = `"b/` + strings.ReplaceAll(path, "\xff", `\377`) + `"`
 	}
 	header := fmt.Sprintf("diff --git %[1]s %[2]s\nnew file mode 100644\nindex 0000000..2222222\n--- /dev/null\n+++ %[2]s\n", strings.Replace(quoted, "b/", "a/", 1), quoted)
