@@ -123,6 +123,17 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+func TestOwns(t *testing.T) {
+	for path, want := range map[string]blast.Gate{
+		".github/gate.yml": blast.GatePolicy, ".github/CODEOWNERS": blast.GateOwners, ".github/workflows/a.yml": blast.GateCI,
+		".github": blast.NotGate, "src/a.go": blast.NotGate,
+	} {
+		if got := blast.Owns(path, ".github/gate.yml"); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestSelfModification(t *testing.T) {
 	p := policy(func(p *config.Policy) {
 		p.SelfModification = []string{"deploy/gate*.yaml"}

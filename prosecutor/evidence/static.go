@@ -10,6 +10,10 @@ import (
 
 // Static decides the state of the static rules from their findings: red when one at or above high is not accepted, else
 // clean. It is never unavailable. Every finding is kept, in its order.
+//
+// A finding is accepted when an entry of static_rules.accepted, of the policy of the base branch, names its rule exactly,
+// the entry's glob matches its path, and the entry has a reason. Its severity is low from here on, so that it blocks
+// nowhere; Claimed keeps what the rule said, and its evidence ends with the reason.
 func Static(findings []prosecutor.Finding, accepted []config.AcceptedRule) prosecutor.Evidence {
 	e := prosecutor.Evidence{Source: prosecutor.StaticRules, State: prosecutor.Clean}
 	var taken int
@@ -38,15 +42,7 @@ func Static(findings []prosecutor.Finding, accepted []config.AcceptedRule) prose
 	return e
 }
 
-// Accept marks the findings that the policy of the base branch accepts (static_rules.accepted): their severity becomes
-// low, so that they block nowhere, Claimed keeps what the rule said, and their evidence ends with the reason. A finding
-// is accepted when an entry names its rule exactly, the entry's glob matches its path, and the entry has a reason. The
-// findings given are not changed.
-func Accept(findings []prosecutor.Finding, accepted []config.AcceptedRule) []prosecutor.Finding {
-	marked, _ := accept(findings, accepted)
-	return marked
-}
-
+// accept marks the findings that an entry accepts, and counts them. The findings given are not changed.
 func accept(findings []prosecutor.Finding, accepted []config.AcceptedRule) (marked []prosecutor.Finding, taken int) {
 	entries := make([]acceptance, 0, len(accepted))
 	for _, a := range accepted {

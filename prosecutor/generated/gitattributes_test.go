@@ -161,6 +161,36 @@ func TestAttributeRules(t *testing.T) {
 	}
 }
 
+// Every byte is in the named classes that git has it in.
+func TestClassesAgreeWithGit(t *testing.T) {
+	dir := repository(t)
+	var content strings.Builder
+	var attrs []string
+	for name := range classes {
+		attrs = append(attrs, "is-"+name, "no-"+name)
+		content.WriteString("[[:" + name + ":]] is-" + name + "\n[^[:" + name + ":]] no-" + name + "\n")
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".gitattributes"), []byte(content.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for b := 1; b < 256; b++ {
+		if p := string([]byte{byte(b)}); p != "/" && p != "." {
+			paths = append(paths, p)
+		}
+	}
+	want := checkAttr(t, dir, paths, attrs)
+	files := []*attributeFile{parseAttributes("", []byte(content.String()))}
+	for _, p := range paths {
+		got := attributesOf(p, files)
+		for _, attr := range attrs {
+			if g, w := asGit(got[attr]), want[p][attr]; g != w {
+				t.Errorf("%q %s: got %q, git says %q", p, attr, g, w)
+			}
+		}
+	}
+}
+
 // A pattern of many stars must not take for ever.
 func TestManyStarsEnd(t *testing.T) {
 	w := compileWild(strings.Repeat("*a", 60) + "b")

@@ -167,14 +167,15 @@ func (w wild) match(text string) bool {
 	if w.never {
 		return false
 	}
-	return (&matcher{parts: w.parts, text: text}).from(0, 0)
+	m := matcher{parts: w.parts, text: text}
+	return m.from(0, 0)
 }
 
-// matcher remembers the states that failed, so that a pattern of many stars costs at most parts times bytes.
+// matcher remembers the stars and places that failed, so that the work on a pattern of many stars stays bounded.
 type matcher struct {
 	parts  []part
 	text   string
-	failed map[[2]int]bool
+	failed []bool // by part and byte; nil until something failed
 }
 
 func (m *matcher) from(t, i int) bool {
@@ -203,7 +204,8 @@ func (m *matcher) from(t, i int) bool {
 
 // stretch tries every length of the star at part t.
 func (m *matcher) stretch(t, i int) bool {
-	if m.failed[[2]int{t, i}] {
+	state := t*(len(m.text)+1) + i
+	if m.failed != nil && m.failed[state] {
 		return false
 	}
 	kind := m.parts[t].kind
@@ -222,8 +224,8 @@ func (m *matcher) stretch(t, i int) bool {
 		}
 	}
 	if m.failed == nil {
-		m.failed = make(map[[2]int]bool)
+		m.failed = make([]bool, len(m.parts)*(len(m.text)+1))
 	}
-	m.failed[[2]int{t, i}] = true
+	m.failed[state] = true
 	return false
 }
