@@ -70,7 +70,7 @@ func (s *section) binaryHunk() error {
 // base85Line reports whether row is a line of a binary patch: a letter for 1 to 52 bytes, then five digits for every
 // four bytes begun.
 func base85Line(row string) bool {
-	n := 0
+	var n int
 	switch c := row[0]; {
 	case 'A' <= c && c <= 'Z':
 		n = int(c-'A') + 1

@@ -330,7 +330,7 @@ func parseList(t fataler, list string) []listed {
 	return out
 }
 
-var hunkAtColumnZero = regexp.MustCompile(`(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+var hunkAtColumnZero = regexp.MustCompile(`(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: (.*))?$`)
 
 // hunksOf finds hunk headers by column alone: inside a hunk nothing but a row's mark stands there.
 func hunksOf(section string) []corpustest.Hunk {
@@ -389,6 +389,11 @@ func checkAgainstGit(t *rapid.T, text string, list []listed, d *diff.Diff, befor
 func checkFile(t *rapid.T, want listed, f *diff.File, before, after tree) {
 	t.Helper()
 	want.Hunks = hunksOf(f.Raw)
+	for i, m := range hunkAtColumnZero.FindAllStringSubmatch(f.Raw, -1) {
+		if i < len(f.Hunks) && f.Hunks[i].Section != m[5] {
+			t.Fatalf("section text %q, want %q\n%s", f.Hunks[i].Section, m[5], f.Raw)
+		}
+	}
 	relax(&want.file, f.Raw)
 	if d := cmp.Diff(want.file, parsed(f), cmpopts.EquateEmpty()); d != "" {
 		t.Fatalf("(-git +parser):\n%s\n%s", d, f.Raw)

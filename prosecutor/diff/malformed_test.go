@@ -117,6 +117,8 @@ func TestMalformed(t *testing.T) {
 		{"mark twice", modified + "@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n\\ No newline at end of file\n", `line 9, file "f": want a hunk header or the next file, not "\\ No newline at end of file"`},
 		{"hunk behind the end of the file", modified + "@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n@@ -7 +7 @@\n-a\n+b\n", `line 9, file "f": a hunk behind the end of the file`},
 
+		{"hunk behind the end of the old file", modified + "@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+b\n+c\n@@ -7 +8 @@\n-a\n+b\n", `line 10, file "f": a hunk behind the end of the file`},
+
 		{"binary of other files", plain + "Binary files a/f and b/g differ\n", `line 3, file "f": the line "Binary files a/f and b/g differ" does not name the files of this section`},
 		{"binary that goes on", plain + "Binary files a/f and b/f differ\n@@ -1 +1 @@\n", `line 4, file "f": want the next file behind a binary file, not "@@ -1 +1 @@"`},
 		{"binary patch without content", binary, `line 4, file "f": a binary patch without content: the text is cut off`},
@@ -172,7 +174,7 @@ func TestNoFiles(t *testing.T) {
 		}
 		r := diff.NewReader(strings.NewReader(text))
 		for range 2 {
-			if f, err := r.Next(); f != nil || err != io.EOF {
+			if f, err := r.Next(); f != nil || !errors.Is(err, io.EOF) {
 				t.Errorf("Next(%q): %v, %v", text, f, err)
 			}
 		}

@@ -304,11 +304,11 @@ func (r *Reader) fill() error {
 // makeRoom moves the unread text to the start of the buffer, or of a larger one.
 func (r *Reader) makeRoom() {
 	unread := r.buf[r.start:]
-	to := r.buf[:0]
-	if cap(r.buf) < 2*(len(unread)+readSize) {
-		to = make([]byte, 0, 2*(len(unread)+readSize))
+	buf := r.buf
+	if need := 2 * (len(unread) + readSize); cap(buf) < need {
+		buf = make([]byte, need)
 	}
-	r.buf = append(to, unread...)
+	r.buf = buf[:copy(buf[:cap(buf)], unread)]
 	r.seen -= r.start
 	r.start = 0
 }
