@@ -14,7 +14,7 @@ func dangerRules() []Rule {
 	return []Rule{
 		base(Rule{
 			ID: "tls-verification-off", Severity: prosecutor.High, Title: "Certificate checks switched off",
-			Why:     "Without verification anyone on the path can read and change what is sent. High for a literal switch in product code; medium in scripts, examples and build files; not asked of test code. A custom verifier beside it makes it low.",
+			Why:     "Without verification anyone on the path can read and change what is sent. High for a literal switch in product code; medium in scripts, build files and vendored code, and under a condition, where a setting decides; not asked of test code. A custom verifier beside it makes it low.",
 			langs:   of(golang, python, javascript, java, kotlin, csharp, rust, ruby, php, shell, dockerfile, yaml, makefile, c),
 			needles: []string{"InsecureSkipVerify", "verify=False", "_create_unverified_context", "CERT_NONE", "rejectUnauthorized", "NODE_TLS_REJECT_UNAUTHORIZED", "VERIFY_NONE", "SSL_VERIFY", "danger_accept_invalid", "no-check-certificate", "--insecure", "curl", "sslVerify", "GIT_SSL_NO_VERIFY", "strict-ssl", "DangerousAcceptAny", "ServerCertificate", "NoopHostnameVerifier", "ALLOW_ALL_HOSTNAME", "verify_peer"},
 			perFile: tlsOff,
@@ -123,11 +123,35 @@ func tlsOff(s *scan, f *file) {
 		if !found {
 			return
 		}
-		if severity == prosecutor.High && (isScript(f.path) || isVendored(f.path)) {
+		if severity == prosecutor.High && (isScript(f.path) || isVendored(f.path) || guarded(f.rows(), i)) {
 			severity = prosecutor.Medium
 		}
 		s.hit(f, r, severity, "Certificate verification is switched off")
 	})
+}
+
+var (
+	condition = lazy(`^\s*(?:\}\s*)?(?:else\s+)?(?:if|elif|else|unless|case|when|default|switch)\b`)
+	function  = lazy(`^\s*(?:[\w\s]*\s)?(?:func|def|fn|function|class)\b`)
+)
+
+// guarded reports whether row i stands under a condition in the same function, as far as the hunk shows it: the lines
+// above it that are indented less.
+func guarded(rows []row, i int) bool {
+	depth := indent(rows[i].Text)
+	for r, j := prevNew(rows, i); r != nil && depth > 0; r, j = prevNew(rows, j) {
+		if len(r.Text) > MaxLine || blank(r.code) || indent(r.Text) >= depth {
+			continue
+		}
+		depth = indent(r.Text)
+		if condition().MatchString(r.code) {
+			return true
+		}
+		if function().MatchString(r.code) {
+			return false
+		}
+	}
+	return false
 }
 
 // near reports whether the new side holds a word within a few rows of row i.

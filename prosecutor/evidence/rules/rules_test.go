@@ -221,6 +221,7 @@ var examples = []example{
 	{rule: "tls-verification-off", name: "Go", want: high, text: "\t\tTLSClientConfig: &tls.Config{InsecureSkipVerify: true},", diff: change("http.go", "+\t\tTLSClientConfig: &tls.Config{InsecureSkipVerify: true},", " ")},
 	{rule: "tls-verification-off", name: "requests", want: high, text: "    r = requests.get(url, verify=False)", diff: change("fetch.py", "+    r = requests.get(url, verify=False)", " ")},
 	{rule: "tls-verification-off", name: "Node", want: high, text: "  rejectUnauthorized: false,", diff: change("agent.ts", "+  rejectUnauthorized: false,", " ")},
+	{rule: "tls-verification-off", name: "under a condition", want: medium, text: "\t\ttlsConfig.InsecureSkipVerify = true", diff: change("http.go", " func client(o options) {", "+\tif o.insecure {", "+\t\ttlsConfig.InsecureSkipVerify = true", "+\t}", " ")},
 	{rule: "tls-verification-off", name: "curl in a build", want: medium, text: "RUN curl -fsSk https://acme.io/x -o x", diff: change("Dockerfile", "+RUN curl -fsSk https://acme.io/x -o x", " ")},
 	{rule: "tls-verification-off", name: "with its own verifier", want: low, text: "\t\tInsecureSkipVerify: true,", diff: change("http.go", "+\t\tInsecureSkipVerify: true,", "+\t\tVerifyConnection:   verifyPin,", " ")},
 	{rule: "tls-verification-off", name: "a setting decides", diff: change("http.go", "+\t\tInsecureSkipVerify: cfg.Insecure,", "+\t\t// InsecureSkipVerify: true would be wrong", " ")},
