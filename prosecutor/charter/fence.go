@@ -51,17 +51,17 @@ func (p prompt) render(nonce string) string {
 	return w.String()
 }
 
-// holds reports whether any text of somebody else contains s.
+// holds reports whether the prompt contains s already, in somebody else's text or in ours.
 func (p prompt) holds(s string) bool {
 	for _, x := range p {
-		if x.label != "" && strings.Contains(x.text, s) {
+		if strings.Contains(x.text, s) {
 			return true
 		}
 	}
 	return false
 }
 
-// fits reports whether the nonce is a plain word that occurs nowhere in the fenced text.
+// fits reports whether the nonce is a plain word that the prompt does not contain yet.
 func fits(nonce string, p prompt) bool {
 	if len(nonce) < 8 || len(nonce) > 64 {
 		return false

@@ -147,6 +147,24 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+func TestOfAMalformedAnswerOnlyWhatStandsAloneIsKept(t *testing.T) {
+	pass, _ := run(t, prosecutor.Correctness, refund(t), say(`{"verdict":"ship","mood":1,"confidence":0.3,"findings":[`+critical+`,`+low+`,
+		{"severity":"low","severity":"low","charge":"tests","claim":"Which is it?"},
+		{"severity":"low","charge":"tests","claim":"Twice inside.","anchor":{"path":"a","path":"a","side":"LEFT","quote":"q"}},
+		{"severity":"low","charge":"tests"}, "high", null]}`))
+	var claims []string
+	for _, f := range pass.Findings {
+		claims = append(claims, f.Claim)
+	}
+	want := []string{"A negative Limit lets every refund through.", "No test covers zero."}
+	if d := cmp.Diff(want, claims); d != "" || pass.Verdict != prosecutor.Block {
+		t.Errorf("%s with (-want +got):\n%s", pass.Verdict, d)
+	}
+	if pass.Confidence != nil {
+		t.Errorf("a confidence of %v out of a malformed answer", *pass.Confidence)
+	}
+}
+
 func TestOfTooManyFindingsTheWorstAreKept(t *testing.T) {
 	text := `{"verdict":"block","findings":[` + strings.Repeat(low+",", 5*charter.MaxFindings) + critical + `]}`
 	pass, _ := run(t, prosecutor.Correctness, refund(t), say(text))

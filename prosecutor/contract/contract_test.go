@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -487,7 +488,8 @@ func TestQuotesOfInvalidBytesAreFound(t *testing.T) {
 	section := func(name, line string) string {
 		return "diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" + name + "\n@@ -1,2 +1,2 @@\n-old\n+" + line + "\n end " + name + "\n"
 	}
-	text := section("a.py", "os.system('\xff\xfe')") + section("b.py", "plain") + section("c.py", "twin \xff") + section("d.py", "twin \xfe") + section("e\xff.py", "odd \xc3\x28 name")
+	text := section("a.py", "os.system('\xff\xfe')") + section("b.py", "plain") + section("c.py", "twin \xff") + section("d.py", "twin \xfe") + section("e\xff.py", "odd \xc3\x28 name") +
+		section("n\xff.py", "first \xff") + section("n\xfe.py", "second \xfe")
 	d := parse(t, text)
 	for _, c := range []struct {
 		path, quote string
@@ -497,6 +499,7 @@ func TestQuotesOfInvalidBytesAreFound(t *testing.T) {
 		{"a.py", "os.system('\ufffd')", prosecutor.Place{Status: prosecutor.Unanchored}},
 		{"c.py", "twin \ufffd", prosecutor.Place{Status: prosecutor.Anchored, Path: "c.py", Side: prosecutor.Right, StartLine: 1, EndLine: 1, MatchedBy: "file"}},
 		{"b.py", "twin \ufffd", prosecutor.Place{Status: prosecutor.Ambiguous}},
+		{"n\ufffd.py", "first \ufffd", prosecutor.Place{Status: prosecutor.Ambiguous}},
 		{"e\ufffd.py", "odd \ufffd( name", prosecutor.Place{Status: prosecutor.Anchored, Path: "e\xff.py", Side: prosecutor.Right, StartLine: 1, EndLine: 1, MatchedBy: "file"}},
 	} {
 		got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: c.path, Side: prosecutor.Right, Quote: c.quote}})
@@ -523,4 +526,50 @@ func TestPassesRunSideBySide(t *testing.T) {
 			t.Errorf("pass %d: %s", i, v)
 		}
 	}
+}
+
+// Whatever line of a real diff a judge quotes as it received it, the finding stands where the line is.
+func TestCorpusLinesCanBeAccused(t *testing.T) {
+	for _, e := range corpustest.Load(t) {
+		t.Run(e.ID, func(t *testing.T) {
+			d := parse(t, corpustest.Text(t, e))
+			for _, f := range d.Files {
+				for h := range f.Hunks {
+					asked := 0
+					for line := range f.Hunks[h].Lines() {
+						a := prosecutor.Anchor{Path: overJSON(t, f.Path()), Side: prosecutor.Right, Line: line.New, Quote: overJSON(t, line.Text)}
+						if line.Op == diff.Delete {
+							a.Side, a.Line = prosecutor.Left, line.Old
+						}
+						if strings.Trim(a.Quote, " \t\r\n\v\f") == "" || asked == 3 {
+							continue
+						}
+						asked++
+						p := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &a}).Place
+						exact := a.Path == f.Path()
+						if exact && (p.Status != prosecutor.Anchored || p.Path != f.Path() || p.Side != a.Side || p.StartLine != a.Line || p.EndLine != a.Line) {
+							t.Errorf("%+v is found at %+v", a, p)
+						}
+						if p.Status == prosecutor.Unanchored || p.Status == prosecutor.NoFile {
+							t.Errorf("%+v is not found", a)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// overJSON is a text as it comes through JSON.
+func overJSON(t testing.TB, s string) string {
+	t.Helper()
+	wire, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out string
+	if err := json.Unmarshal(wire, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
