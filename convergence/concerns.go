@@ -109,7 +109,7 @@ func StandingConcerns(l Ledger, current []prosecutor.Finding, quoteStands func(p
 	}
 	var standing []prosecutor.Finding
 	for _, c := range l.Accusations {
-		if c.Settled != "" || l.dismissed(c.ID) || isBlank(c.Quote) {
+		if c.Settled != "" || isBlank(c.Quote) {
 			continue
 		}
 		if l.lastHead() == l.Current.Head && c.Lap == l.Laps {

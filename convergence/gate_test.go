@@ -430,9 +430,50 @@ func TestOverride(t *testing.T) {
 	if r.CheckRun().Conclusion != Neutral || !strings.Contains(r.Title(), "ada") || g.ledger.Converged {
 		t.Errorf("check run %+v, title %q, converged %v", r.CheckRun(), r.Title(), g.ledger.Converged)
 	}
-	g.want(g.decide(onHead(facts(), "h2"), ship(prosecutor.Correctness)), Decided, Advance, Unanimous)
+	g.want(g.decide(by(facts(), EventProsecute, reader)), NotJudged, "", NotPermitted)
+	overridden := g.ledger
+	g.want(g.decide(by(facts(), EventProsecute, writer), block(prosecutor.Correctness)), Decided, LoopBack, LensVeto)
 	if g.ledger.Override != nil {
-		t.Error("the override outlives a push")
+		t.Error("the override outlives a new decision")
+	}
+	if l := Push(Push(overridden, "h2"), "h1"); l.Override != nil {
+		t.Error("the override outlives two pushes")
+	}
+	g.ledger = overridden
+	g.want(g.decide(onHead(facts(), "h2"), ship(prosecutor.Correctness)), Decided, Advance, Unanimous)
+}
+
+// TestEpochThatFailed reopens an escalation, and then nobody can judge. The head has still to be judged in the new epoch.
+func TestEpochThatFailed(t *testing.T) {
+	g := newGate(t)
+	g.policy.Convergence.MaxLaps = 1
+	g.want(g.decide(facts(), block(prosecutor.Correctness)), Decided, Escalate, LapBudget)
+	g.want(g.decide(by(facts(), EventProsecute, writer), failed(prosecutor.Correctness, prosecutor.Auth)), Errored, "", AuthFailure)
+	r := g.decide(by(facts(), EventReconcile, Sender{}), ship(prosecutor.Correctness))
+	g.want(r, Decided, Advance, Unanimous)
+	if r.Epoch != 2 || r.Laps != 1 {
+		t.Errorf("ruling %+v", r)
+	}
+}
+
+func TestRecordOfAdvanceHasNoSignatures(t *testing.T) {
+	r := Result{Case: facts().Case, Decision: Advance, Signatures: []string{"remark"}, Blocking: 2, At: start}
+	l, _, _ := Record(New(), r, 3)
+	if len(l.LapSignatures[0]) != 0 || l.LapBlocking[0] != 0 || len(l.Review().LastFindingSignatures) != 0 {
+		t.Errorf("ledger %+v", l)
+	}
+}
+
+func TestHoldKeepsWhoAskedAndSince(t *testing.T) {
+	c := facts().Case
+	l := Hold(New(), Waiting{For: Held, Case: c, Since: start, Asked: true})
+	l = Hold(l, Waiting{For: Held, Case: c, Since: start.Add(time.Hour)})
+	if !l.Waiting.Since.Equal(start) || !l.Waiting.Asked {
+		t.Errorf("waiting %+v", l.Waiting)
+	}
+	l = Hold(l, Waiting{For: Parked, Case: c, Since: start.Add(2 * time.Hour)})
+	if l.Waiting.Since.Equal(start) {
+		t.Errorf("waiting for something else keeps the time: %+v", l.Waiting)
 	}
 }
 
@@ -664,8 +705,16 @@ func TestStandingConcerns(t *testing.T) {
 		f := second(stands)
 		f.Case.Head = "h3"
 		r := g.decide(f, shipped)
-		if r.Decision != LoopBack || len(r.Standing) != 1 {
+		if r.Decision != LoopBack || len(r.Standing) != 1 || len(g.ledger.OpenConcerns) != 1 {
 			t.Errorf("got %v", r)
+		}
+		// Nobody was asked about it in such a lap, so an open concern stays open.
+		g.ledger = Push(g.ledger, "h4")
+		f = withEvidence(second(stands), prosecutor.StaticRules, prosecutor.Red)
+		f.Case.Head = "h4"
+		g.want(g.decide(f), Decided, LoopBack, RedEvidence)
+		if len(g.ledger.OpenConcerns) != 1 {
+			t.Errorf("open concerns %+v", g.ledger.OpenConcerns)
 		}
 	})
 	t.Run("without a quotation", func(t *testing.T) {
