@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Defaults of the limits, in bytes. They bound the memory a hostile or runaway diff can take: the text is held once,
-// and files and hunks take at most about six times as much again, when the text is nothing but the smallest ones.
+// Defaults of the limits, in bytes. They bound the memory a hostile or runaway diff can take: the text is held once, and
+// files and hunks take four times as much again when it is nothing but the smallest ones, twice that while they are read.
 const (
 	// DefaultMaxBytes is far above what GitHub serves (it refuses a diff of more than 20,000 lines) and what a judge may
 	// be given; a diff from local git can be longer.
@@ -101,7 +101,7 @@ func parse(text string, l limits) (*Diff, error) {
 		if err := s.read(f, text, line); err != nil {
 			return nil, err
 		}
-		f.Hunks = store.keep(s.hunks)
+		f.Hunks = store.keep(&s)
 		if !names.add(f, d.Files) {
 			return nil, twice(f)
 		}
@@ -132,10 +132,15 @@ func (s *store) file() *File {
 	return &s.files[len(s.files)-1]
 }
 
-// keep copies hunks out of the section's buffer.
-func (s *store) keep(hunks []Hunk) []Hunk {
+// keep takes the hunks of a section: few are copied out of its buffer, many are the buffer.
+func (s *store) keep(from *section) []Hunk {
+	hunks := from.hunks
 	if len(hunks) == 0 {
 		return nil
+	}
+	if len(hunks) >= maxPiece {
+		from.hunks = nil
+		return slices.Clip(hunks)
 	}
 	if cap(s.hunks)-len(s.hunks) < len(hunks) {
 		s.hunks = make([]Hunk, 0, max(len(hunks), s.size))
