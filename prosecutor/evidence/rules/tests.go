@@ -22,9 +22,9 @@ func testRules() []Rule {
 		}),
 		base(Rule{
 			ID: "test-skipped", Severity: prosecutor.High, Title: "Test switched off",
-			Why:     "A skipped test passes whatever the code does. High when a test that existed is switched off without a condition; low when a new test starts out skipped.",
+			Why:     "A skipped test, or one that returns first thing, passes whatever the code does. High when a test that existed is switched off without a condition; low when a new test starts out skipped.",
 			langs:   of(golang, python, javascript, java, kotlin, csharp, rust, ruby, php),
-			needles: []string{"kip", "xit(", "xtest(", "xdescribe(", "xcontext(", "Disabled", "Ignore", "#[ignore", "pending", "Incomplete"},
+			needles: []string{"kip", "xit(", "xtest(", "xdescribe(", "xcontext(", "Disabled", "Ignore", "#[ignore", "pending", "Incomplete", "return"},
 			perFile: skippedTests,
 		}),
 		base(Rule{
@@ -162,6 +162,9 @@ func deletedTests(s *scan) {
 	addedIn := map[*file]int{}
 	addedTotal := 0
 	for _, f := range s.files {
+		if f.lostToRunners() {
+			s.hitFile(f, prosecutor.High, fmt.Sprintf("The test file %s is renamed to %s, which no test runner picks up", quoteName(f.OldPath), quoteName(f.NewPath)))
+		}
 		if f.lang == other || f.Deleted == 0 && f.Added == 0 {
 			continue
 		}
@@ -227,6 +230,21 @@ func deletedTests(s *scan) {
 		}
 		s.hit(f, list[0].r, severity, what)
 	}
+}
+
+// lostToRunners reports whether a rename takes a test file out of what its language's test runner looks for.
+func (f *file) lostToRunners() bool {
+	if f.Status != diff.Renamed || isVendored(f.OldPath) || isFixture(f.NewPath) {
+		return false
+	}
+	switch was := langOf(f.OldPath); was {
+	case golang:
+		return strings.HasSuffix(f.OldPath, "_test.go") && !strings.HasSuffix(f.NewPath, ".go")
+	case python, javascript, ruby, php, java, kotlin, csharp, rust:
+		base := strings.TrimSuffix(path.Base(f.OldPath), path.Ext(f.OldPath))
+		return IsTest(f.OldPath) && !isFixture(f.OldPath) && f.lang == other && strings.Contains(strings.ToLower(base), "test")
+	}
+	return false
 }
 
 // testKey makes names of test functions comparable between files. In JavaScript and Ruby a name is a sentence.
@@ -300,15 +318,18 @@ func (s *scan) removedCode() removals {
 }
 
 var (
-	skipGo     = lazy(`^\s*(?:t|b|f|tb)\.(?:Skip|Skipf|SkipNow)\(`)
-	skipPython = lazy(`^\s*@(?:pytest\.mark\.skip\b|unittest\.skip\b|skip\b)(?:\(|\s*$)|^\s*pytestmark\s*=\s*pytest\.mark\.skip\b`)
-	skipPyCall = lazy(`^\s*(?:pytest\.skip|self\.skipTest)\(`)
-	skipJS     = lazy(`^\s*(?:(?:it|test|describe|context|suite|specify)\.skip|xit|xtest|xdescribe|xcontext)\s*\(`)
-	skipJVM    = lazy(`^\s*@(?:Disabled|Ignore)\b(?:\(|\s*$)`)
-	skipCSharp = lazy(`^\s*\[(?:Ignore\b|(?:Fact|Theory)\(\s*Skip\s*=)`)
-	skipRust   = lazy(`^\s*#\[ignore\b`)
-	skipRuby   = lazy(`^\s*(?:xit|xdescribe|xcontext|xspecify)[ (]['"]|^\s*(?:skip|pending)(?:\s*\(?['"].*|\s*)$`)
-	skipPHP    = lazy(`^\s*\$this->markTest(?:Skipped|Incomplete)\(`)
+	// setUp is what stands in front of the first statement of a test without being one.
+	setUp       = lazy(`^\s*(?:t|b)\.(?:Parallel|Helper|Log|Logf)\(`)
+	earlyReturn = lazy(`^\s*return(?: Ok\(\(\)\)| nil| None| null| undefined)?\s*;?\s*$`)
+	skipGo      = lazy(`^\s*(?:t|b|f|tb)\.(?:Skip|Skipf|SkipNow)\(`)
+	skipPython  = lazy(`^\s*@(?:pytest\.mark\.skip\b|unittest\.skip\b|skip\b)(?:\(|\s*$)|^\s*pytestmark\s*=\s*pytest\.mark\.skip\b`)
+	skipPyCall  = lazy(`^\s*(?:pytest\.skip|self\.skipTest)\(`)
+	skipJS      = lazy(`^\s*(?:(?:it|test|describe|context|suite|specify)\.skip|xit|xtest|xdescribe|xcontext)\s*\(`)
+	skipJVM     = lazy(`^\s*@(?:Disabled|Ignore)\b(?:\(|\s*$)`)
+	skipCSharp  = lazy(`^\s*\[(?:Ignore\b|(?:Fact|Theory)\(\s*Skip\s*=)`)
+	skipRust    = lazy(`^\s*#\[ignore\b`)
+	skipRuby    = lazy(`^\s*(?:xit|xdescribe|xcontext|xspecify)[ (]['"]|^\s*(?:skip|pending)(?:\s*\(?['"].*|\s*)$`)
+	skipPHP     = lazy(`^\s*\$this->markTest(?:Skipped|Incomplete)\(`)
 )
 
 func skippedTests(s *scan, f *file) {
@@ -320,7 +341,11 @@ func skippedTests(s *scan, f *file) {
 	}
 	rows := f.masked()
 	s.added(f, func(i int, r *row) {
-		inside := false // the skip stands inside the body of a test, not above it
+		inside := earlyReturn().MatchString(r.code) // the skip stands inside the body of a test, not above it
+		if inside {
+			s.firstStatement(f, rows, i)
+			return
+		}
 		switch f.lang {
 		case golang:
 			inside = skipGo().MatchString(r.code)
@@ -366,19 +391,7 @@ func skippedTests(s *scan, f *file) {
 			}
 		}
 		if inside {
-			prev, at := prevNew(rows, i)
-			for prev != nil && (blank(prev.code) || len(prev.Text) > MaxLine) {
-				prev, at = prevNew(rows, at)
-			}
-			if prev == nil {
-				return // what leads here is not in the diff: it may be a condition
-			}
-			// Only the first statement of a test is without a condition; further down a return or a branch may lead here.
-			get := testBegin(f.lang)
-			if get == nil || get().find(prev.Text) == "" {
-				return
-			}
-			s.hitSkip(f, r, prev.Op == diff.Context)
+			s.firstStatement(f, rows, i)
 			return
 		}
 		// An attribute or decorator: the test is the next line that is not one.
@@ -394,6 +407,29 @@ func skippedTests(s *scan, f *file) {
 		}
 		s.hitSkip(f, r, next != nil && next.Op == diff.Context)
 	})
+}
+
+// firstStatement accuses row i when it is the first statement of a test. Further down a branch may lead there.
+func (s *scan) firstStatement(f *file, rows []row, i int) {
+	prev, at := prevNew(rows, i)
+	for prev != nil && (blank(prev.code) || len(prev.Text) > MaxLine || setUp().MatchString(prev.code)) {
+		prev, at = prevNew(rows, at)
+	}
+	// Without a line above, what leads here is not in the diff: it may be a condition.
+	begin := testBegin(f.lang)
+	if prev == nil || begin == nil || begin().find(prev.Text) == "" {
+		return
+	}
+	if f.lang == golang && !strings.Contains(prev.Text, "testing.") || f.lang == rust && !testAbove(rows, at) {
+		return
+	}
+	s.hitSkip(f, &rows[i], prev.Op == diff.Context)
+}
+
+// testAbove reports whether the row above i, on the new side, marks a test.
+func testAbove(rows []row, i int) bool {
+	prev, _ := prevNew(rows, i)
+	return prev != nil && testAttribute().MatchString(prev.Text)
 }
 
 func (s *scan) hitSkip(f *file, r *row, existing bool) {
