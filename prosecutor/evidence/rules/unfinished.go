@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
-	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
 )
 
 func unfinishedRules() []Rule {
@@ -42,7 +41,9 @@ func elidedCode(s *scan, f *file) {
 	})
 }
 
-var stub = lazy(`^\s*panic\(\s*"(?i:todo|(?:not|un)[ -]?(?:yet )?implemented)|\b(?:todo|unimplemented)!\(|\bthrow new (?:Error\(\s*["'](?i:todo|not (?:yet )?implemented)|NotImplementedException\()|^\s*TODO\(|\bthrow new (?:UnsupportedOperationException|RuntimeException|\\?BadMethodCallException|\\?LogicException|\\?Exception)\(\s*["'](?i:todo|not (?:yet )?implemented)`)
+var stub = lazy(`^\s*panic\(\s*"(?i:todo|(?:not|un)[ -]?(?:yet )?implemented)|\bthrow new (?:Error\(\s*["'](?i:todo|not (?:yet )?implemented)|NotImplementedException\()|^\s*TODO\(|\bthrow new (?:UnsupportedOperationException|RuntimeException|\\?BadMethodCallException|\\?LogicException|\\?Exception)\(\s*["'](?i:todo|not (?:yet )?implemented)`)
+
+var stubMacro = lazy(`\b(?:todo|unimplemented)!\(`)
 
 func stubs(s *scan, f *file) {
 	if f.test || f.doc || isVendored(f.path) {
@@ -56,7 +57,7 @@ func stubs(s *scan, f *file) {
 			}
 			return
 		}
-		if !blank(r.code) && stub().MatchString(r.text) && r.Op == diff.Add {
+		if !blank(r.code) && stub().MatchString(r.text) || f.lang == rust && stubMacro().MatchString(r.code) {
 			s.hit(f, r, prosecutor.Medium, "The code is not implemented")
 		}
 	})
