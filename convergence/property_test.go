@@ -202,7 +202,7 @@ func checkRuling(t *rapid.T, f Facts, p *config.Policy, before Ledger, r Ruling,
 		}
 		o := outcomes[i]
 		switch {
-		case o.Verdict == prosecutor.Ship && !(o.SameFamily && f.SelfModifying), o.Verdict == prosecutor.Block && o.Refuted:
+		case o.Verdict == prosecutor.Ship && (!o.SameFamily || !f.SelfModifying), o.Verdict == prosecutor.Block && o.Refuted:
 			real++
 		case o.Verdict == prosecutor.Errored && p.JudgeFailure == config.FailureApprove && !f.SelfModifying && !o.NoJudge && !o.Waiting &&
 			slices.Contains([]prosecutor.ErrorKind{prosecutor.Timeout, prosecutor.Transport, prosecutor.Refusal, prosecutor.SchemaViolation}, o.ErrorKind):

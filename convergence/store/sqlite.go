@@ -66,25 +66,23 @@ func Open(ctx context.Context, path string, opts ...Option) (*SQLite, error) {
 	}
 	s.writer.SetMaxOpenConns(1)
 	if s.reader, err = connect(abs, url.Values{"_query_only": {"1"}}); err != nil {
-		s.Close()
-		return nil, s.explain("opening", err)
+		return nil, errors.Join(s.explain("opening", err), s.Close())
 	}
 	s.reader.SetMaxOpenConns(4)
 	if err := s.prepare(ctx); err != nil {
-		s.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // create makes the file if there is none.
 func create(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { //nolint:gosec // the operator names the file
 		return fmt.Errorf("creating its directory: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the operator names the file
 	if errors.Is(err, fs.ErrExist) {
-		info, err := os.Stat(path)
+		info, err := os.Stat(path) //nolint:gosec // the operator names the file
 		if err != nil {
 			return err
 		}
@@ -233,7 +231,7 @@ func (s *SQLite) History(ctx context.Context, key convergence.Key, limit int) ([
 	if err != nil {
 		return nil, s.explain(doing, err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what went wrong while reading is in rows.Err
 	var out []Record
 	for rows.Next() {
 		r := Record{Case: convergence.Case{Key: key}}
@@ -263,7 +261,7 @@ func (s *SQLite) List(ctx context.Context) ([]Summary, error) {
 	if err != nil {
 		return nil, s.explain(doing, err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what went wrong while reading is in rows.Err
 	var out []Summary
 	for rows.Next() {
 		var sum Summary
@@ -291,7 +289,7 @@ func (s *SQLite) Check(ctx context.Context) error {
 	if err != nil {
 		return s.explain(doing, err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what went wrong while reading is in rows.Err
 	var faults []string
 	for rows.Next() {
 		var line string

@@ -78,7 +78,7 @@ func lap(ctx context.Context, s Store) (int, error) {
 	return r.Laps, err
 }
 
-func start1(t *testing.T, path string, times int) (*exec.Cmd, io.Reader, *strings.Builder) {
+func startChild(t *testing.T, path string, times int) (*exec.Cmd, io.Reader, *strings.Builder) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childFile+"="+path, childTimes+"="+strconv.Itoa(times))
@@ -275,7 +275,7 @@ func TestSchemaVersionIsThatOfTheMigrations(t *testing.T) {
 	}
 }
 
-// exec runs statements on a file behind the store's back.
+// execIn runs statements on a file behind the store's back.
 func execIn(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -470,8 +470,8 @@ func TestProcessesTakeTurns(t *testing.T) {
 	var children []*exec.Cmd
 	var errs []*strings.Builder
 	for range 2 {
-		cmd, out, stderr := start1(t, path, each)
-		go io.Copy(io.Discard, out) //nolint:errcheck // ends with the child
+		cmd, out, stderr := startChild(t, path, each)
+		go io.Copy(io.Discard, out)
 		children, errs = append(children, cmd), append(errs, stderr)
 	}
 	s := open(t, path)
@@ -530,7 +530,7 @@ func TestKilledWriter(t *testing.T) {
 	path := file(t)
 	laps := 0
 	for round := range 10 {
-		cmd, out, stderr := start1(t, path, 0)
+		cmd, out, stderr := startChild(t, path, 0)
 		lines := bufio.NewScanner(out)
 		acknowledged := laps
 		// After a random number of acknowledgements the child is somewhere in one of the next updates.
