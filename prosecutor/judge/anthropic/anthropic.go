@@ -96,7 +96,7 @@ func New(o Options) (*Judge, error) {
 	// The version belongs to the path of the call. People write it all the same, as they do for OpenAI's endpoints.
 	base.Path = strings.TrimSuffix(base.Path, "v1/")
 	if o.Info.Provider == "" {
-		o.Info.Provider = base.Hostname()
+		o.Info.Provider = base.Host
 	}
 	table := judge.AnthropicErrors()
 	if o.Errors != nil {

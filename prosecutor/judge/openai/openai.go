@@ -41,8 +41,8 @@ type Options struct {
 	Key     judge.Secret
 	KeyFrom string // where the key came from, for messages: "variable OPENAI_API_KEY"
 	// Output is auto (default), json_schema, json_object or text. Auto sends the schema of the answer; when the server
-	// rejects such a request as invalid (400, 422, 501), it is sent again in JSON mode, and when that is rejected too,
-	// without any mode. The first form that succeeds is the one the judge starts with from then on.
+	// rejects such a request as invalid (400, 422, 501), it is sent again without, and when that succeeds the judge stays
+	// with it.
 	Output    string
 	MaxTokens int           // of an answer; 0 leaves it to the server
 	Timeout   time.Duration // of one call; 8 minutes when 0
@@ -100,7 +100,7 @@ func New(o Options) (*Judge, error) {
 	}
 	host := base.Hostname()
 	if o.Info.Provider == "" {
-		o.Info.Provider = host
+		o.Info.Provider = base.Host
 	}
 	table := tableFor(host)
 	if o.Errors != nil {
@@ -299,7 +299,7 @@ func (j *Judge) adapt(s shape, err error) (shape, bool) {
 		return s, true
 	}
 	// Servers say "unsupported response_format" in words of their own, so that every rejection of a request with a
-	// format is worth one in a simpler form, unless the provider tells that something else is wrong.
+	// schema is worth one without, unless the provider tells that something else is wrong.
 	if j.output != wire.OutputAuto || f.Param != "" && !strings.HasPrefix(f.Param, "response_format") {
 		return s, false
 	}
@@ -307,14 +307,10 @@ func (j *Judge) adapt(s shape, err error) (shape, bool) {
 	case "context_length_exceeded", "model_not_found", "string_above_max_length":
 		return s, false
 	}
-	switch s.output {
-	case wire.OutputSchema:
-		s.output = wire.OutputJSON
-	case wire.OutputJSON:
-		s.output = wire.OutputText
-	default:
+	if s.output != wire.OutputSchema {
 		return s, false
 	}
+	s.output = wire.OutputText
 	return s, true
 }
 

@@ -530,7 +530,7 @@ func TestNoKeyWhereOneIsNeeded(t *testing.T) {
 	})
 }
 
-// A server that does not know the output formats is asked in simpler forms, once, and then remembered.
+// A server that does not know the output format is asked without, once, and that is remembered.
 func TestOutputAutoLearns(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -540,8 +540,7 @@ func TestOutputAutoLearns(t *testing.T) {
 		requests int
 	}{
 		{"schema", modeltest.FormatOpenAI, nil, "json_schema", 1},
-		{"no schema", modeltest.FormatOpenAI, []string{"json_schema"}, "json_object", 2},
-		{"no mode", modeltest.FormatOpenAI, []string{"json_schema", "json_object"}, "", 3},
+		{"no schema", modeltest.FormatOpenAI, []string{"json_schema", "json_object"}, "", 2},
 		{"schema", modeltest.FormatAnthropic, nil, "json_schema", 1},
 		{"no schema", modeltest.FormatAnthropic, []string{"json_schema"}, "", 2},
 	}

@@ -12,7 +12,7 @@ type Output string
 
 // The values of a judge's output setting.
 const (
-	OutputAuto   Output = "auto"        // the first of the others, in this order, that the server takes
+	OutputAuto   Output = "auto"        // the schema where the server takes it, else words
 	OutputSchema Output = "json_schema" // the schema of the answer is sent along
 	OutputJSON   Output = "json_object" // the server's JSON mode
 	OutputText   Output = "text"        // words alone
