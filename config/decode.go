@@ -92,7 +92,7 @@ func (d *decoder) key(entry *ast.MappingValueNode, path string) (key string, at 
 	switch k := entry.Key.(type) {
 	case *ast.StringNode:
 		if strings.ContainsFunc(k.Value, hidden) {
-			d.report.add(at, Problem{Key: path, Message: "a key holds a control character"})
+			d.report.add(at, Problem{Key: path, Message: "a key holds an invisible character"})
 			return "", at, false
 		}
 		return k.Value, at, true
@@ -482,9 +482,9 @@ func nodePlace(n ast.Node) place {
 	return place{t.Position.Line, t.Position.Column}
 }
 
-// join appends a key to a path, quoted where it is no plain word.
+// join appends a key to a path, quoted and shortened where it is no plain word.
 func join(path, key string) string {
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool {
+	if key == "" || len(key) > 60 || strings.ContainsFunc(key, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}) {
 		return path + "[" + excerpt(key) + "]"

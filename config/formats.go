@@ -59,7 +59,7 @@ func checkFormat(name, s string) (problem, better string) {
 	case len([]rune(s)) > f.most:
 		return "the text is too long", ""
 	case strings.ContainsFunc(s, func(r rune) bool { return hidden(r) && (!f.lines || r != '\n' && r != '\t') }):
-		return "the text holds a control character or a line break", ""
+		return "the text holds an invisible character or a line break", ""
 	}
 	if !regexpOf()[name].MatchString(s) {
 		if s == "" {
