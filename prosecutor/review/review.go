@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ type Case struct {
 	ReadBase ReadFile // a file at the base
 	ReadHead ReadFile // a file at the head
 
-	// Evidence of every source but the static rules, which are run here.
+	// Evidence of every source but the static rules, which are run here. Without any of hollow-test it counts as not run.
 	Evidence []prosecutor.Evidence
 
 	Event  convergence.Event
@@ -119,7 +120,7 @@ func (b *Bench) Prosecute(ctx context.Context, c Case) (*Result, error) {
 
 	brief := &charter.Brief{Diff: d, Spec: c.Spec, Scope: c.Scope}
 	brief.Text, brief.Excluded, err = charter.Select(d, charter.Selection{
-		Policy: c.Policy.Diff, Critical: c.Policy.BlastRadius.Critical, Generated: marked,
+		Policy: c.Policy.Diff, Critical: neverLeftOut(d, c.Policy), Generated: marked,
 	})
 	switch {
 	case errors.Is(err, charter.ErrOnlyExcluded) && c.Unjudgeable == "":
@@ -147,7 +148,14 @@ func (b *Bench) Prosecute(ctx context.Context, c Case) (*Result, error) {
 			found[i].Anchor = &a
 		}
 	}
-	r.Evidence = append(append([]prosecutor.Evidence{}, c.Evidence...), evidence.Static(found, c.Policy.StaticRules.Accepted))
+	r.Evidence = append(slices.Clone(c.Evidence), evidence.Static(found, c.Policy.StaticRules.Accepted))
+	if !slices.ContainsFunc(c.Evidence, func(e prosecutor.Evidence) bool { return e.Source == prosecutor.HollowTest }) {
+		hollow, err := unmeasured(d, c.Policy.HollowTest)
+		if err != nil {
+			return nil, err
+		}
+		r.Evidence = append(r.Evidence, hollow)
+	}
 	brief.Evidence = r.Evidence
 
 	facts := convergence.Facts{
@@ -201,6 +209,23 @@ func (r *Result) settle(d *diff.Diff) {
 func (r *Result) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
+
+// neverLeftOut lists globs of what judges read whatever else says that they need not: critical paths (semantics 2), and
+// what belongs to the gate itself (semantics 9).
+func neverLeftOut(d *diff.Diff, p *config.Policy) []string {
+	globs := slices.Concat(p.BlastRadius.Critical, p.SelfModification)
+	for _, f := range d.Files {
+		for _, path := range []string{f.OldPath, f.NewPath} {
+			if path != "" && blast.Owns(path, config.PolicyPath) != blast.NotGate {
+				globs = append(globs, globEscaper.Replace(path))
+			}
+		}
+	}
+	return globs
+}
+
+// globEscaper makes a path a glob that matches nothing but itself.
+var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`)
 
 // outcome is a lens's result in the gate's words.
 func outcome(l panel.LensResult) convergence.LensOutcome {
