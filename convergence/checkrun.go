@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
 )
@@ -96,11 +97,7 @@ func (r Ruling) title() string {
 	case Parked:
 		return "Waiting for " + list(r.WaitsFor)
 	case Held:
-		title := "Waiting for a judge: " + list(r.HeldLenses)
-		if !r.RetryAt.IsZero() {
-			title += ", not before " + r.RetryAt.UTC().Format("15:04 UTC")
-		}
-		return title
+		return "Waiting for a judge: " + r.heldFor()
 	case Errored:
 		switch r.Reason {
 		case AuthFailure:
@@ -139,6 +136,24 @@ func (r Ruling) title() string {
 	default:
 		return "Not judged: " + r.detail(string(r.Reason))
 	}
+}
+
+// heldFor names the lenses that are held, each with its cause: an exhausted quota has to be seen in the title
+// (semantics 7).
+func (r Ruling) heldFor() string {
+	parts := make([]string, 0, len(r.Entries))
+	for _, e := range r.Entries {
+		parts = append(parts, fmt.Sprintf("%s (%s)", e.Lens, e.Cause))
+	}
+	text := strings.Join(parts, ", ")
+	if !r.RetryAt.IsZero() {
+		format := "15:04 UTC"
+		if r.RetryAt.UTC().Format(time.DateOnly) != r.At.UTC().Format(time.DateOnly) {
+			format = "2006-01-02 15:04 UTC"
+		}
+		text += ", not before " + r.RetryAt.UTC().Format(format)
+	}
+	return text
 }
 
 // because says why, for a decision.

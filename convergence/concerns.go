@@ -78,22 +78,25 @@ func identity(f prosecutor.Finding) string {
 }
 
 // accuse remembers the accusations of the last lap. Those that a replaced decision on the same head had made are
-// forgotten first: the later decision stands for the lap.
+// forgotten first: the later decision stands for the lap. What is accused again keeps the lap it was accused in first, and
+// takes the words of now; two claims about one place, which share an identity, both stay.
 func (l *Ledger) accuse(accused []prosecutor.Finding, head string) {
 	l.Accusations = slices.DeleteFunc(l.Accusations, func(c Concern) bool { return c.Lap == l.Laps && c.Head == head })
+	earlier := l.Accusations
 	for _, f := range accused {
 		if f.Source != prosecutor.FromModel {
 			continue
 		}
 		c := Remember(f)
 		c.Lap, c.Head = l.Laps, head
-		if i := slices.IndexFunc(l.Accusations, func(o Concern) bool { return o.ID == c.ID }); i >= 0 {
-			c.Lap, c.Head = l.Accusations[i].Lap, l.Accusations[i].Head
-			l.Accusations[i] = c
-			continue
+		if i := slices.IndexFunc(earlier, func(o Concern) bool { return o.ID == c.ID }); i >= 0 {
+			c.Lap, c.Head = earlier[i].Lap, earlier[i].Head
 		}
 		l.Accusations = append(l.Accusations, c)
 	}
+	now := l.Accusations[len(earlier):]
+	again := func(c Concern) bool { return slices.ContainsFunc(now, func(o Concern) bool { return o.ID == c.ID }) }
+	l.Accusations = append(slices.DeleteFunc(slices.Clone(earlier), again), now...)
 }
 
 // StandingConcerns returns the blocking findings of earlier laps of the epoch that are neither settled nor repeated among

@@ -179,7 +179,7 @@ type Ask func(ctx context.Context, lenses []prosecutor.Lens) ([]LensOutcome, err
 // and applies the ledger's rules. It returns the ruling and the next ledger, which is also the ruling's.
 //
 // A failed judge is no error here, it is ruled on. An error means that nothing was judged: then the ruling is Errored, or
-// NotJudged when ctx ended, and the ledger that is returned has recorded nothing but that the case is the current one.
+// NotJudged when ctx was canceled, and the ledger that is returned has recorded nothing but that the case is the current one.
 func Decide(ctx context.Context, f Facts, l Ledger, p *config.Policy, ask func(context.Context, []prosecutor.Lens) ([]LensOutcome, error), opts ...Option) (Ruling, Ledger, error) {
 	step := Before(f, l, p)
 	if step.Ruling != nil {
@@ -211,7 +211,7 @@ func Consult(ctx context.Context, f Facts, step Step, p *config.Policy, ask Ask,
 	if c.verify == nil {
 		return outcomes, nil
 	}
-	var refuted []string
+	var refuted, upheld []string
 	for _, concern := range After(f, step.Ledger, p, outcomes).Standing {
 		ok, err := c.verify(ctx, concern)
 		if ctx.Err() != nil {
@@ -219,15 +219,19 @@ func Consult(ctx context.Context, f Facts, step Step, p *config.Policy, ask Ask,
 		}
 		if err == nil && ok {
 			refuted = append(refuted, concern.ID)
+		} else {
+			upheld = append(upheld, concern.ID)
 		}
 	}
+	// Several claims about one place share an identity, and all of them have to be refuted.
+	refuted = slices.DeleteFunc(refuted, func(id string) bool { return slices.Contains(upheld, id) })
 	if len(refuted) == 0 {
 		return outcomes, nil
 	}
 	return append(slices.Clone(outcomes), LensOutcome{RefutedConcerns: refuted}), nil
 }
 
-// Failed is the ruling on a case that could not be judged because of err, which is ours or the end of a context.
+// Failed is the ruling on a case that could not be judged because of err: our failure, or that we were told to stop.
 func Failed(f Facts, l Ledger, p *config.Policy, err error) Ruling {
 	outcome, reason := Errored, Internal
 	if errors.Is(err, context.Canceled) {

@@ -229,7 +229,7 @@ func TestHoldRunsOut(t *testing.T) {
 	o.ResetAt = reset
 	r := g.decide(f, o)
 	g.want(r, Held, "", JudgeFailure)
-	if !r.RetryAt.Equal(reset) || !strings.Contains(r.Title(), "12:30 UTC") || r.CheckRun() != (CheckRun{Status: CheckInProgress}) {
+	if !r.RetryAt.Equal(reset) || r.Title() != "Waiting for a judge: correctness (quota), not before 12:30 UTC" || r.CheckRun() != (CheckRun{Status: CheckInProgress}) {
 		t.Errorf("ruling %+v, title %q", r, r.Title())
 	}
 	f.Now = start.Add(2*time.Hour - time.Second)
@@ -715,6 +715,33 @@ func TestStandingConcerns(t *testing.T) {
 		g.want(g.decide(f), Decided, LoopBack, RedEvidence)
 		if len(g.ledger.OpenConcerns) != 1 {
 			t.Errorf("open concerns %+v", g.ledger.OpenConcerns)
+		}
+	})
+	t.Run("two claims about one place", func(t *testing.T) {
+		g := newGate(t)
+		g.policy.Convergence.MaxLaps = 9
+		other := a
+		other.Claim = "a is slow"
+		g.want(g.decide(facts(), block(prosecutor.Correctness, a, other)), Decided, LoopBack, LensVeto)
+		for _, refuting := range []string{a.Claim, other.Claim, "is"} {
+			r, _, err := Decide(t.Context(), second(stands), g.ledger, g.policy, func(context.Context, []prosecutor.Lens) ([]LensOutcome, error) {
+				return []LensOutcome{shipped}, nil
+			}, WithVerifier(func(_ context.Context, f prosecutor.Finding) (bool, error) {
+				return strings.Contains(f.Claim, refuting), nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (r.Decision == Advance) != (refuting == "is") {
+				t.Errorf("refuting what contains %q: %v, standing %d", refuting, r, len(r.Standing))
+			}
+		}
+		// Said again in other words it is one accusation, of its first lap.
+		reworded := a
+		reworded.Claim = "a is plainly wrong"
+		g.decide(second(stands), block(prosecutor.Correctness, reworded))
+		if len(g.ledger.Accusations) != 1 || g.ledger.Accusations[0].Lap != 1 || g.ledger.Accusations[0].Claim != reworded.Claim {
+			t.Errorf("accusations %+v", g.ledger.Accusations)
 		}
 	})
 	t.Run("without a quotation", func(t *testing.T) {
