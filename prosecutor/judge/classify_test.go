@@ -199,7 +199,7 @@ func TestClassifyFailsClosed(t *testing.T) {
 
 func TestResetTime(t *testing.T) {
 	now := time.Date(2031, 5, 4, 6, 0, 0, 0, time.UTC)
-	in := func(d time.Duration) time.Time { return now.Add(d) }
+	in := now.Add
 	tests := []struct {
 		name   string
 		header map[string]string
