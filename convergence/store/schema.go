@@ -11,7 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations/sqlite/*.sql migrations/postgres/*.sql
 var migrations embed.FS
 
 const (
@@ -75,7 +75,7 @@ func (s *SQLite) migrate(ctx context.Context) error {
 	if _, err := s.writer.ExecContext(ctx, `PRAGMA journal_mode = WAL`); err != nil {
 		return s.explain("switching to write-ahead logging", err)
 	}
-	files, err := fs.Sub(migrations, "migrations")
+	files, err := fs.Sub(migrations, "migrations/sqlite")
 	if err != nil {
 		return err
 	}

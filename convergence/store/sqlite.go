@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,10 +29,10 @@ const busyTimeout = 10 * time.Second
 // of the process and the loss of power. A decision takes minutes and money to make again, and the one fsync of a commit
 // takes milliseconds.
 type SQLite struct {
+	tables
 	path   string
 	writer *sql.DB
 	reader *sql.DB
-	now    func() time.Time
 }
 
 var _ Store = (*SQLite)(nil)
@@ -56,7 +55,8 @@ func Open(ctx context.Context, path string, opts ...Option) (*SQLite, error) {
 	if err := create(abs); err != nil {
 		return nil, fmt.Errorf("opening the ledger store: %w", err)
 	}
-	s := &SQLite{path: abs, now: time.Now}
+	s := &SQLite{path: abs}
+	s.now, s.explain, s.unreadable = time.Now, s.explainError, s.explainRow
 	for _, o := range opts {
 		o(s)
 	}
@@ -133,154 +133,31 @@ func (s *SQLite) Load(ctx context.Context, key convergence.Key) (convergence.Led
 	return l, err
 }
 
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func (s *SQLite) load(ctx context.Context, q querier, key convergence.Key) (convergence.Ledger, int64, error) {
-	var raw string
-	var revision int64
-	err := q.QueryRowContext(ctx, `SELECT ledger, revision FROM ledgers WHERE repo = ? AND change = ?`, key.Repo, key.Change).Scan(&raw, &revision)
-	if errors.Is(err, sql.ErrNoRows) {
-		return convergence.New(), 0, nil
-	}
-	if err != nil {
-		return convergence.Ledger{}, 0, s.explain("loading the ledger of "+key.String(), err)
-	}
-	l, err := decode(raw)
-	if err != nil {
-		return convergence.Ledger{}, 0, s.unreadable(key, err)
-	}
-	return l, revision, nil
-}
-
 // Update implements Store.
 func (s *SQLite) Update(ctx context.Context, key convergence.Key, change func(convergence.Ledger) (convergence.Ledger, error)) error {
-	_, err := s.Rule(ctx, key, func(l convergence.Ledger) (convergence.Ruling, error) {
-		next, err := change(l)
-		return convergence.Ruling{Ledger: next}, err
-	})
+	_, err := s.inTx(ctx, s.writer, key, ledgerOnly(change))
 	return err
 }
 
 // Rule implements Store.
 func (s *SQLite) Rule(ctx context.Context, key convergence.Key, rule func(convergence.Ledger) (convergence.Ruling, error)) (convergence.Ruling, error) {
-	doing := "updating the ledger of " + key.String()
-	tx, err := s.writer.BeginTx(ctx, nil)
-	if err != nil {
-		return convergence.Ruling{}, s.explain(doing, err)
-	}
-	defer tx.Rollback() //nolint:errcheck // after Commit there is nothing to roll back, and before it the file is unchanged
-
-	l, revision, err := s.load(ctx, tx, key)
-	if err != nil {
-		return convergence.Ruling{}, err
-	}
-	r, err := rule(l)
-	if err != nil {
-		return convergence.Ruling{}, err
-	}
-	raw, err := json.Marshal(r.Ledger)
-	if err != nil {
-		return convergence.Ruling{}, fmt.Errorf("%s: encoding it: %w", doing, err)
-	}
-	now := s.now()
-	_, err = tx.ExecContext(ctx, `INSERT INTO ledgers (repo, change, ledger, revision, updated_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (repo, change) DO UPDATE SET ledger = excluded.ledger, revision = excluded.revision, updated_at = excluded.updated_at`,
-		key.Repo, key.Change, string(raw), revision+1, now.UnixMilli())
-	if err != nil {
-		return convergence.Ruling{}, s.explain(doing, err)
-	}
-	if worthKeeping(r) {
-		if err := s.keep(ctx, tx, key, r, now); err != nil {
-			return convergence.Ruling{}, s.explain(doing+" and its history", err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return convergence.Ruling{}, s.explain(doing, err)
-	}
-	return r, nil
-}
-
-// keep appends a ruling to the history.
-func (s *SQLite) keep(ctx context.Context, tx *sql.Tx, key convergence.Key, r convergence.Ruling, now time.Time) error {
-	causes, err := json.Marshal(append([]convergence.Reason{}, r.Causes...))
-	if err != nil {
-		return err
-	}
-	found, err := json.Marshal(findings(r))
-	if err != nil {
-		return err
-	}
-	at := r.At
-	if at.IsZero() {
-		at = now
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO decisions (repo, change, stage, event, base, head, policy_hash, spec_hash, evidence_states,
-		outcome, decision, reason, causes, findings, laps, epoch, decided_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		key.Repo, key.Change, string(r.Stage), string(r.Event), r.Case.Base, r.Case.Head, r.Case.PolicyHash, r.Case.SpecHash, r.Case.EvidenceStates,
-		string(r.Outcome), string(r.Decision), string(r.Reason), string(causes), string(found), r.Laps, r.Epoch, at.UnixMilli())
-	return err
+	return s.inTx(ctx, s.writer, key, rule)
 }
 
 // History implements Store.
 func (s *SQLite) History(ctx context.Context, key convergence.Key, limit int) ([]Record, error) {
-	doing := "reading the history of " + key.String()
-	rows, err := s.reader.QueryContext(ctx, `SELECT id, stage, event, base, head, policy_hash, spec_hash, evidence_states, outcome, decision, reason, causes, findings,
-		laps, epoch, decided_at FROM decisions WHERE repo = ? AND change = ? ORDER BY id DESC LIMIT ?`, key.Repo, key.Change, max(limit, 0))
-	if err != nil {
-		return nil, s.explain(doing, err)
-	}
-	defer func() { _ = rows.Close() }() // what went wrong while reading is in rows.Err
-	var out []Record
-	for rows.Next() {
-		r := Record{Case: convergence.Case{Key: key}}
-		var causes, found string
-		var at int64
-		err := rows.Scan(&r.ID, &r.Stage, &r.Event, &r.Case.Base, &r.Case.Head, &r.Case.PolicyHash, &r.Case.SpecHash, &r.Case.EvidenceStates,
-			&r.Outcome, &r.Decision, &r.Reason, &causes, &found, &r.Laps, &r.Epoch, &at)
-		if err != nil {
-			return nil, s.explain(doing, err)
-		}
-		if err := errors.Join(json.Unmarshal([]byte(causes), &r.Causes), json.Unmarshal([]byte(found), &r.Findings)); err != nil {
-			return nil, s.unreadable(key, err)
-		}
-		r.At = time.UnixMilli(at).UTC()
-		out = append(out, r)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.explain(doing, err)
-	}
-	return out, nil
+	return s.history(ctx, s.reader, key, limit)
 }
 
 // List implements Store.
-func (s *SQLite) List(ctx context.Context) ([]Summary, error) {
-	const doing = "listing the ledgers"
-	rows, err := s.reader.QueryContext(ctx, `SELECT repo, change, ledger, updated_at FROM ledgers ORDER BY repo, change`)
-	if err != nil {
-		return nil, s.explain(doing, err)
-	}
-	defer func() { _ = rows.Close() }() // what went wrong while reading is in rows.Err
-	var out []Summary
-	for rows.Next() {
-		var sum Summary
-		var raw string
-		var at int64
-		if err := rows.Scan(&sum.Key.Repo, &sum.Key.Change, &raw, &at); err != nil {
-			return nil, s.explain(doing, err)
-		}
-		if sum.Ledger, err = decode(raw); err != nil {
-			return nil, s.unreadable(sum.Key, err)
-		}
-		sum.UpdatedAt = time.UnixMilli(at).UTC()
-		out = append(out, sum)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.explain(doing, err)
-	}
-	return out, nil
-}
+func (s *SQLite) List(ctx context.Context) ([]Summary, error) { return s.list(ctx, s.reader) }
+
+// In is the store inside a transaction on the handle that Handles returns for writing.
+func (s *SQLite) In(tx *sql.Tx) *Tx { return &Tx{t: &s.tables, tx: tx} }
+
+// Handles returns the store's own handles, for who keeps more in the same file: the one connection that writes, whose
+// transactions take the write lock at once, and the pool that can only read. Close closes them.
+func (s *SQLite) Handles() (writer, reader *sql.DB) { return s.writer, s.reader }
 
 // Check reads the whole file and reports damage. It takes as long as the file is large.
 func (s *SQLite) Check(ctx context.Context) error {
@@ -334,7 +211,7 @@ func (s *SQLite) damaged(err error) error {
 		Advice: "restore it from a backup, or move it away together with its -wal and -shm files to begin with empty ledgers; nothing was deleted"}
 }
 
-func (s *SQLite) unreadable(key convergence.Key, err error) error {
+func (s *SQLite) explainRow(key convergence.Key, err error) error {
 	e := &FileError{Path: s.path, Problem: fmt.Sprintf("holds a ledger of %s that cannot be read", key), Err: err,
 		Advice: "restore the file from a backup; nothing was changed"}
 	if errors.Is(err, errVersion) {
@@ -343,8 +220,8 @@ func (s *SQLite) unreadable(key convergence.Key, err error) error {
 	return e
 }
 
-// explain turns an error of the database into one that says what to do.
-func (s *SQLite) explain(doing string, err error) error {
+// explainError turns an error of the database into one that says what to do.
+func (s *SQLite) explainError(doing string, err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		switch e.Code() & 0xff { // the primary code

@@ -261,7 +261,7 @@ func TestReaderCannotWrite(t *testing.T) {
 
 func TestSchemaVersionIsThatOfTheMigrations(t *testing.T) {
 	s := open(t, file(t))
-	files, err := migrations.ReadDir("migrations")
+	files, err := migrations.ReadDir("migrations/sqlite")
 	if err != nil {
 		t.Fatal(err)
 	}
