@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/url"
+	"path/filepath"
 	"time"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
@@ -77,6 +78,9 @@ func (j JudgeConfig) WithDefaults() JudgeConfig {
 		j.Provider = j.Adapter
 		if u, err := url.Parse(j.BaseURL); err == nil && u.Host != "" {
 			j.Provider = u.Host
+		}
+		if j.Adapter == AdapterCommand && len(j.Command) > 0 {
+			j.Provider = filepath.Base(j.Command[0]) // two programs have two accounts
 		}
 	}
 	def := defaultJudge()

@@ -36,7 +36,7 @@ type JudgeConfig struct {
 	// family than the builder's is required. Default none.
 	Family string `yaml:"family" check:"family"`
 	// Whose quota the judge shares: judges of one provider are passed over together when its credit is used up.
-	// Default: the host of base_url, else the name of the adapter.
+	// Default: the host of base_url, the name of a command judge's program, else the name of the adapter.
 	Provider string `yaml:"provider" check:"word"`
 	// The model's name at the provider. openai and anthropic require it. Default none.
 	Model string `yaml:"model" check:"word"`

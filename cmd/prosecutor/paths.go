@@ -24,7 +24,7 @@ func loadServer(flag string, getenv func(string) string) (*config.Server, error)
 	if path == "" {
 		path = serverFile
 	}
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) && !named {
 		return config.ParseServer("(defaults)", nil)
 	}

@@ -71,7 +71,7 @@ judges:
 	want := []judge.Info{
 		{ID: "one", Family: "fern", Provider: strings.TrimPrefix(s.URL, "http://"), Model: "fern-1"},
 		{ID: "two", Family: "onyx", Provider: "harbour", Model: "onyx-1"},
-		{ID: "three", Family: "moss", Provider: "command", Model: "moss-1"},
+		{ID: "three", Family: "moss", Provider: "agent", Model: "moss-1"},
 	}
 	if len(judges) != len(want) {
 		t.Fatalf("%d judges", len(judges))
