@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/panel"
@@ -40,6 +41,8 @@ func (p *progress) Observe(e panel.Event) {
 		}
 	}
 	p.lines = append(p.lines, lensLine{e.Lens, text})
+	order := prosecutor.Lenses()
+	slices.SortStableFunc(p.lines, func(a, b lensLine) int { return slices.Index(order, a.lens) - slices.Index(order, b.lens) })
 	p.draw()
 }
 
@@ -69,11 +72,11 @@ func (p *progress) draw() {
 		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
 	}
 	width := p.term.width
-	if width <= 0 {
-		width = 80
+	if width < 40 {
+		width = 40
 	}
 	for _, l := range p.lines {
-		fmt.Fprintf(&b, "\r\x1b[2K%s\n", report.OneLine(fmt.Sprintf("  %-12s %s", l.lens, l.text), width-1))
+		fmt.Fprintf(&b, "\r\x1b[2K  %-12s %s\n", l.lens, report.OneLine(l.text, width-16))
 	}
 	p.drawn = len(p.lines)
 	p.out.Write(b.Bytes()) //nolint:errcheck // progress on a terminal that is gone is of no use to anybody
