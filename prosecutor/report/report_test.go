@@ -76,12 +76,16 @@ func notJudged() *report.Document {
 
 func TestGolden(t *testing.T) {
 	render := map[string]func(*bytes.Buffer, *report.Document) error{
-		"txt":     func(b *bytes.Buffer, d *report.Document) error { return report.Text(b, d, report.TextOptions{}) },
-		"explain": func(b *bytes.Buffer, d *report.Document) error { return report.Text(b, d, report.TextOptions{Explain: true}) },
-		"color":   func(b *bytes.Buffer, d *report.Document) error { return report.Text(b, d, report.TextOptions{Color: true}) },
-		"json":    func(b *bytes.Buffer, d *report.Document) error { return report.JSON(b, d) },
-		"md":      func(b *bytes.Buffer, d *report.Document) error { return report.Markdown(b, d) },
-		"sarif":   func(b *bytes.Buffer, d *report.Document) error { return report.SARIF(b, d) },
+		"txt": func(b *bytes.Buffer, d *report.Document) error { return report.Text(b, d, report.TextOptions{}) },
+		"explain": func(b *bytes.Buffer, d *report.Document) error {
+			return report.Text(b, d, report.TextOptions{Explain: true})
+		},
+		"color": func(b *bytes.Buffer, d *report.Document) error {
+			return report.Text(b, d, report.TextOptions{Color: true})
+		},
+		"json":  func(b *bytes.Buffer, d *report.Document) error { return report.JSON(b, d) },
+		"md":    func(b *bytes.Buffer, d *report.Document) error { return report.Markdown(b, d) },
+		"sarif": func(b *bytes.Buffer, d *report.Document) error { return report.SARIF(b, d) },
 	}
 	for name, doc := range map[string]*report.Document{"blocked": blocked(), "not_judged": notJudged()} {
 		for ext, f := range render {

@@ -44,7 +44,7 @@ func run(ctx context.Context, binary string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory that stays behind harms nobody
+	defer os.RemoveAll(dir)
 
 	repo := filepath.Join(dir, "repo")
 	if err := makeRepository(ctx, repo); err != nil {
@@ -112,7 +112,7 @@ func (b *bench) review(ctx context.Context, out io.Writer, dir string) error {
 
 // time runs one review of a branch and returns the time to its first byte of output and to its end.
 func (b *bench) time(ctx context.Context, branch string, args ...string) (first, whole time.Duration, err error) {
-	cmd := exec.CommandContext(ctx, b.binary, append([]string{"review", "--repo", b.repo, "--head", branch}, args...)...) //nolint:gosec // the program that was asked for
+	cmd := exec.CommandContext(ctx, b.binary, append([]string{"review", "--repo", b.repo, "--head", branch}, args...)...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+b.state, "BENCH_KEY=bench-key-0123456789")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -144,7 +144,7 @@ func (b *bench) time(ctx context.Context, branch string, args ...string) (first,
 
 // inits lists the packages whose initialisation takes longest.
 func (b *bench) inits(ctx context.Context, out io.Writer) error {
-	cmd := exec.CommandContext(ctx, b.binary, "--version") //nolint:gosec // the program that was asked for
+	cmd := exec.CommandContext(ctx, b.binary, "--version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
