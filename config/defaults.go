@@ -104,3 +104,18 @@ func defaultJudge() JudgeConfig {
 		Output:      OutputAuto,
 	}
 }
+
+// DefaultServer returns a server file with every default in place and no judge.
+func DefaultServer() *Server {
+	return &Server{
+		Judges: []JudgeConfig{},
+		GitHub: GitHubConfig{
+			PrivateKeyEnv: "PRIVATE_KEY", WebhookSecretEnv: []string{"WEBHOOK_SECRET"},
+			RESTURL: "https://api.github.com/", GraphQLURL: "https://api.github.com/graphql", HTMLURL: "https://github.com",
+			WriteRate: 1,
+		},
+		HTTP:     HTTPConfig{Listen: ":8080", Shutdown: Duration(30 * time.Second)},
+		Database: DatabaseConfig{URLEnv: "DATABASE_URL", File: "prosecutor.db"},
+		Workers:  8,
+	}
+}

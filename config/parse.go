@@ -25,7 +25,7 @@ func ParsePolicy(name string, data []byte) (*Policy, error) {
 // empty file configures no judge. The error is Problems, all of them at once, and holds no value of the file, so that a
 // key that stands in it by mistake does not reach a log; the server is nil then.
 func ParseServer(name string, data []byte) (*Server, error) {
-	server := &Server{Judges: []JudgeConfig{}}
+	server := DefaultServer()
 	r := newReport(name)
 	d := decode(r, data, serverShape(), reflect.ValueOf(server).Elem(), true)
 	checkServer(server, d)

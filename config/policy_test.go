@@ -329,7 +329,7 @@ func TestEveryCommentStatesDefaultAndBounds(t *testing.T) {
 		walk(root, defaults, "")
 	}
 	check(policyShape(), reflect.ValueOf(*DefaultPolicy()))
-	check(serverShape(), reflect.ValueOf(Server{}))
+	check(serverShape(), reflect.ValueOf(*DefaultServer()))
 }
 
 func checkComment(t *testing.T, name, doc string, f field, value reflect.Value) {

@@ -17,7 +17,7 @@ func PolicySchema() []byte {
 // ServerSchema returns the JSON schema (draft 2020-12) of the server file. What an adapter needs and refuses, only
 // ParseServer checks.
 func ServerSchema() []byte {
-	return render(serverShape(), "Prosecutor server file", canonical(serverShape(), reflect.ValueOf(&Server{}).Elem()))
+	return render(serverShape(), "Prosecutor server file", canonical(serverShape(), reflect.ValueOf(DefaultServer()).Elem()))
 }
 
 // durationPattern is what ParseDuration reads, but for signs, which no duration of a file may have.

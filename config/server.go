@@ -6,6 +6,55 @@ type Server struct {
 	// The judges, in the order in which they are tried. With none, the built-in static rules judge, and every output says
 	// so. Default none.
 	Judges []JudgeConfig `yaml:"judges"`
+	// How the App reaches GitHub, and proves what it is. Only prosecutor serve reads it.
+	GitHub GitHubConfig `yaml:"github"`
+	// Where the server listens. Only prosecutor serve reads it.
+	HTTP HTTPConfig `yaml:"http"`
+	// Where cases, jobs and ledgers are kept. Only prosecutor serve reads it.
+	Database DatabaseConfig `yaml:"database"`
+	// How many cases are judged at the same time. Default 8; 1 to 256.
+	Workers int `yaml:"workers" check:"min=1 max=256"`
+}
+
+// GitHubConfig is the App's side of GitHub. The names of the environment variables are Probot's.
+type GitHubConfig struct {
+	// The App's id. 0 takes it from the environment variable APP_ID. Default 0; 0 to 999999999999.
+	AppID int `yaml:"app_id" check:"min=0 max=999999999999"`
+	// The name of the environment variable that holds the App's private key: PEM, with its line breaks or with \n for them,
+	// or base64 of it. Default PRIVATE_KEY.
+	PrivateKeyEnv string `yaml:"private_key_env" check:"env"`
+	// The path of the file that holds the App's private key. It is used before private_key_env. Default none.
+	PrivateKeyFile string `yaml:"private_key_file" check:"file"`
+	// The names of the environment variables that hold webhook secrets. Deliveries signed with any of them are accepted, so
+	// that a secret can be changed without losing one. Default [WEBHOOK_SECRET].
+	WebhookSecretEnv []string `yaml:"webhook_secret_env" check:"env nonempty unique"`
+	// The URL of GitHub's REST API. On GitHub Enterprise Server it ends in /api/v3/, on ghe.com it is
+	// https://api.TENANT.ghe.com/. Default https://api.github.com/.
+	RESTURL string `yaml:"rest_url" check:"url"`
+	// The URL of GitHub's GraphQL API. On GitHub Enterprise Server it ends in /api/graphql. Default
+	// https://api.github.com/graphql.
+	GraphQLURL string `yaml:"graphql_url" check:"url"`
+	// The URL of GitHub's pages. Default https://github.com.
+	HTMLURL string `yaml:"html_url" check:"url"`
+	// How many writes a second each installation may make after a burst of 20. GitHub asks for one. Default 1; 0.1 to 1000.
+	WriteRate float64 `yaml:"write_rate" check:"min=0.1 max=1000"`
+}
+
+// HTTPConfig is the HTTP server.
+type HTTPConfig struct {
+	// The address to listen on. Default :8080.
+	Listen string `yaml:"listen" check:"text"`
+	// How long a stop waits for running cases before it hands them back to the queue. Default 30s; 1s to 10m.
+	Shutdown Duration `yaml:"shutdown" check:"min=1s max=10m"`
+}
+
+// DatabaseConfig says where cases, jobs and ledgers are kept.
+type DatabaseConfig struct {
+	// The name of the environment variable that holds the URL of a PostgreSQL database. While it is empty or not set, the
+	// SQLite file is used. Default DATABASE_URL.
+	URLEnv string `yaml:"url_env" check:"env"`
+	// The SQLite file. Default prosecutor.db.
+	File string `yaml:"file" check:"file"`
 }
 
 // The adapters: how a judge is reached.

@@ -227,13 +227,18 @@ func neverLeftOut(d *diff.Diff, p *config.Policy) []string {
 // globEscaper makes a path a glob that matches nothing but itself.
 var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`)
 
-// outcome is a lens's result in the gate's words.
+// outcome is a lens's result in the gate's words. What its findings say is stored with the ledger, so secrets are masked in
+// it; the quoted code stays as it is, because whether it still stands has to be told on the next lap.
 func outcome(l panel.LensResult) convergence.LensOutcome {
+	found := l.Findings()
+	for i, f := range found {
+		found[i].Claim, found[i].Evidence, found[i].Suggestion = rules.Redact(f.Claim), rules.Redact(f.Evidence), rules.Redact(f.Suggestion)
+	}
 	return convergence.LensOutcome{
 		Lens: l.Lens, Verdict: l.Verdict, ErrorKind: l.ErrorKind, Failures: l.Failures(), Err: l.Err,
 		Judge: l.Judge.ID, Family: l.Judge.Family, Static: l.Judge.Static, SameFamily: l.SameFamily,
 		NoJudge: l.NoJudge, Waiting: l.Waiting, ResetAt: l.ResetAt,
-		Refuted: l.Refuted, Findings: l.Findings(),
+		Refuted: l.Refuted, Findings: found,
 	}
 }
 
