@@ -1,0 +1,511 @@
+package schemata
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
+)
+
+// oracle is the test binary of one package, with everything that its runs without a mutant showed.
+type oracle struct {
+	mod  *module
+	list *listed
+	bin  string
+
+	names    []string // of the tests in the source
+	times    map[string]time.Duration
+	total    time.Duration // of a whole run, process included
+	rss      int64
+	flaky    map[string]bool
+	serial   bool // its tests do not bear a second process beside them
+	hits     map[int32]int64
+	ticks    int64
+	reach    map[int32]map[string]bool // tests by mutant; "" is the time before any test
+	infected map[int32]map[string]bool
+	red      []string // tests that fail without a mutant, always
+	dead     string   // why it answers nothing
+
+	alone sync.RWMutex // held for writing by the only run of a serial oracle
+
+	killMu sync.Mutex
+	kills  map[string]int
+}
+
+// runner executes test binaries.
+type runner struct {
+	exec    hollowtest.Executor
+	env     []string
+	scratch string
+	read    []string // directories of the tool chain, for tests that build
+	slots   chan int // numbers of workers
+	// quiet is held for reading by every run, and for writing by one that must be alone on the machine.
+	quiet sync.RWMutex
+	seq   sync.Mutex
+	n     int
+}
+
+func newRunner(exec hollowtest.Executor, env []string, scratch string, workers int) *runner {
+	r := &runner{exec: exec, env: env, scratch: scratch, slots: make(chan int, workers)}
+	for i := range workers {
+		r.slots <- i
+	}
+	return r
+}
+
+// runSpec is one start of a test binary.
+type runSpec struct {
+	o        *oracle
+	suffix   string // of the file's name; empty starts the original program
+	args     []string
+	wall     time.Duration
+	memory   int64
+	output   int
+	alone    bool
+	keepLink bool
+}
+
+// run starts a test binary in its package's directory, with a home and a temporary directory of its own.
+func (r *runner) run(ctx context.Context, s runSpec) (hollowtest.ExecResult, string, error) {
+	var worker int
+	select {
+	case worker = <-r.slots:
+		defer func() { r.slots <- worker }()
+	case <-ctx.Done():
+		return hollowtest.ExecResult{}, "", ctx.Err()
+	}
+	if s.alone {
+		r.quiet.Lock()
+		defer r.quiet.Unlock()
+	} else {
+		r.quiet.RLock()
+		defer r.quiet.RUnlock()
+	}
+	if s.o.serial {
+		s.o.alone.Lock()
+		defer s.o.alone.Unlock()
+	}
+	r.seq.Lock()
+	r.n++
+	n := r.n
+	r.seq.Unlock()
+	place := filepath.Join(r.scratch, "w"+strconv.Itoa(worker))
+	home, tmp := filepath.Join(place, "home"), filepath.Join(place, "tmp"+strconv.Itoa(n))
+	links := filepath.Join(filepath.Dir(s.o.bin), "run")
+	for _, d := range []string{home, tmp, links} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return hollowtest.ExecResult{}, "", fmt.Errorf("preparing a run: %w", err)
+		}
+	}
+	defer removeAll(tmp)
+	exe := s.o.bin
+	if s.suffix != "" {
+		exe = filepath.Join(links, strconv.Itoa(n)+"."+filepath.Base(s.o.bin)+".zz-"+s.suffix)
+		if err := os.Link(s.o.bin, exe); err != nil {
+			return hollowtest.ExecResult{}, "", fmt.Errorf("preparing a run: %w", err)
+		}
+		if !s.keepLink {
+			defer os.Remove(exe)
+		}
+	}
+	res, err := r.exec.Run(ctx, hollowtest.Command{
+		Kind: hollowtest.TestCommand, Argv: append([]string{exe}, s.args...), Dir: s.o.list.Dir,
+		Env:  append(slices.Clone(r.env), "HOME="+home, "TMPDIR="+tmp, "PWD="+s.o.list.Dir),
+		Read: append([]string{filepath.Dir(s.o.bin)}, r.read...), Write: []string{place, links}, Wall: s.wall, Memory: s.memory, Output: s.output,
+	})
+	return res, exe, err
+}
+
+// removeAll removes what tests left, also directories that they made unwritable.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	walk := func(p string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return os.Chmod(p, 0o700) //nolint:gosec // a directory must be entered to be emptied
+		}
+		return nil
+	}
+	if err := filepath.WalkDir(dir, walk); err != nil {
+		return
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return
+	}
+}
+
+func quoteTests(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = regexp.QuoteMeta(n)
+	}
+	return "^(?:" + strings.Join(quoted, "|") + ")$"
+}
+
+func (o *oracle) baseArgs() []string {
+	args := []string{"-test.v=test2json", "-test.timeout=0"}
+	if len(o.flaky) > 0 {
+		var names []string
+		for n := range o.flaky {
+			names = append(names, n)
+		}
+		sort.Strings(names)
+		args = append(args, "-test.skip="+quoteTests(names))
+	}
+	return args
+}
+
+const baselineOutput = 32 << 20
+
+// baseline runs the tests without a mutant: once to record, and beside it once as they are. Tests that fail in one of two
+// quiet runs are flaky; tests that fail in both are red.
+func (r *runner) baseline(ctx context.Context, o *oracle) error {
+	o.flaky, o.kills, o.times = map[string]bool{}, map[string]int{}, map[string]time.Duration{}
+	record := func() (testOutput, hollowtest.ExecResult, error) {
+		res, exe, err := r.run(ctx, runSpec{o: o, suffix: "record", args: append(o.baseArgs(), "-test.parallel=1"), output: baselineOutput, keepLink: true})
+		if err != nil {
+			return testOutput{}, res, err
+		}
+		o.hits, o.reach, o.infected, o.ticks = map[int32]int64{}, map[int32]map[string]bool{}, map[int32]map[string]bool{}, 0
+		err = o.readLog(exe + ".log")
+		return parseOutput(res.Output), res, err
+	}
+	normal := func() (testOutput, hollowtest.ExecResult, error) {
+		res, _, err := r.run(ctx, runSpec{o: o, args: o.baseArgs(), output: baselineOutput})
+		return parseOutput(res.Output), res, err
+	}
+	type answer struct {
+		out testOutput
+		res hollowtest.ExecResult
+		err error
+	}
+	beside := make(chan answer, 1)
+	go func() {
+		out, res, err := normal()
+		beside <- answer{out, res, err}
+	}()
+	out, res, err := record()
+	second := <-beside
+	if err := errors.Join(err, second.err); err != nil {
+		return err
+	}
+	if !green(out, res) || !green(second.out, second.res) {
+		// Once more, one after the other.
+		o.serial = true
+		first := failures(out, res)
+		other := failures(second.out, second.res)
+		if second.out, second.res, err = normal(); err != nil {
+			return err
+		}
+		if out, res, err = record(); err != nil {
+			return err
+		}
+		a, b := failures(second.out, second.res), failures(out, res)
+		if len(a) > 0 && len(b) > 0 {
+			for t := range a {
+				if b[t] {
+					o.red = append(o.red, t)
+				} else {
+					o.flaky[t] = true
+				}
+			}
+			sort.Strings(o.red)
+			if len(o.red) > 0 {
+				o.dead = "its tests fail without a mutant: " + strings.Join(o.red, ", ")
+				return nil
+			}
+		}
+		for _, set := range []map[string]bool{a, b} {
+			for t := range set {
+				o.flaky[t] = true
+			}
+		}
+		// A test that failed beside another process only is not flaky when it fails in both of those runs for that reason;
+		// one that failed once is.
+		for t := range first {
+			if !other[t] && len(first) > 0 && len(other) > 0 {
+				o.flaky[t] = true
+			}
+		}
+		if len(o.flaky) > 0 {
+			if second.out, second.res, err = normal(); err != nil {
+				return err
+			}
+			if out, res, err = record(); err != nil {
+				return err
+			}
+			if !green(out, res) || !green(second.out, second.res) {
+				o.dead = "its tests fail without a mutant now and then"
+				return nil
+			}
+		}
+	}
+	if !out.ran {
+		o.dead = "it runs no test"
+		return nil
+	}
+	for t, d := range out.passed {
+		o.times[t] = d
+	}
+	for t, d := range second.out.passed {
+		o.times[t] = d
+	}
+	o.total = second.res.Wall
+	o.rss = max(res.PeakRSS, second.res.PeakRSS)
+	return nil
+}
+
+func green(o testOutput, res hollowtest.ExecResult) bool {
+	return res.Exit != nil && *res.Exit == 0 && (o.green || o.noTests)
+}
+
+// failures names the tests that failed, or that ran when the process ended. A failure that no test can be blamed for is
+// blamed on the process.
+func failures(o testOutput, res hollowtest.ExecResult) map[string]bool {
+	set := map[string]bool{}
+	if green(o, res) {
+		return set
+	}
+	for _, t := range o.failed {
+		set[t] = true
+	}
+	if len(set) == 0 {
+		if o.running != "" {
+			set[o.running] = true
+		} else {
+			set["TestMain"] = true
+		}
+	}
+	return set
+}
+
+// readLog reads what a recording run wrote: tests with their numbers by process, reached and infected mutants, and counts.
+func (o *oracle) readLog(name string) error {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading a recording: %w", err)
+	}
+	defer os.Remove(name)
+	tests := make(map[string]string)
+	sc := bufio.NewScanner(bytes.NewReader(data))
+	sc.Buffer(nil, 1<<20)
+	put := func(m map[int32]map[string]bool, f []string) {
+		id, err := strconv.ParseInt(f[3], 10, 32)
+		if err != nil {
+			return
+		}
+		if m[int32(id)] == nil {
+			m[int32(id)] = map[string]bool{}
+		}
+		m[int32(id)][tests[f[1]+" "+f[2]]] = true
+	}
+	for sc.Scan() {
+		f := strings.Fields(sc.Text())
+		switch {
+		case len(f) == 4 && f[0] == "t":
+			tests[f[1]+" "+f[2]] = f[3]
+		case len(f) == 4 && f[0] == "r":
+			put(o.reach, f)
+		case len(f) == 4 && f[0] == "i":
+			put(o.infected, f)
+		case len(f) == 3 && f[0] == "h":
+			id, err := strconv.ParseInt(f[1], 10, 32)
+			n, err2 := strconv.ParseInt(f[2], 10, 64)
+			if err == nil && err2 == nil {
+				o.hits[int32(id)] = max(o.hits[int32(id)], n)
+			}
+		case len(f) == 2 && f[0] == "k":
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				o.ticks = max(o.ticks, n)
+			}
+		}
+	}
+	return sc.Err()
+}
+
+// trial is what the tests of one oracle said about a mutant.
+type trial struct {
+	status hollowtest.Status
+	killer string
+	reason string
+}
+
+// exitLimit is switches.Exit.
+const exitLimit = 97
+
+// Limits of a mutant's process. The recorded counts are rounded down to powers of two, so that each is doubled.
+const (
+	leastHits   = 20_000
+	leastTicks  = 1 << 20
+	moreOften   = 2 * 20
+	leastWall   = 2 * time.Second
+	wallFactor  = 10
+	wallExtra   = time.Second
+	aloneFactor = 3
+	leastMemory = 1 << 30
+	rssFactor   = 8
+	trialOutput = 256 << 10
+)
+
+// try runs tests against a mutant. Nil means all of them.
+func (r *runner) try(ctx context.Context, o *oracle, id int32, tests []string) (trial, error) {
+	hits := max(leastHits, moreOften*o.hits[id])
+	ticks := max(leastTicks, moreOften*o.ticks)
+	suffix := fmt.Sprintf("%d-%d-%d", id, hits, ticks)
+	if id == 0 {
+		suffix = ""
+	}
+	args := append(o.baseArgs(), "-test.failfast")
+	if tests != nil && len(tests) < len(o.times) {
+		if pattern := quoteTests(tests); len(pattern) < 64<<10 {
+			args = append(args, "-test.run="+pattern)
+		}
+	}
+	spec := runSpec{
+		o: o, suffix: suffix, args: args, wall: max(leastWall, wallFactor*o.expected(tests)+wallExtra),
+		memory: max(leastMemory, rssFactor*o.rss), output: trialOutput,
+	}
+	res, _, err := r.run(ctx, spec)
+	if err == nil && res.TimedOut {
+		// A busy machine is slow as well. Only a second, quiet run decides.
+		spec.alone, spec.wall = true, aloneFactor*spec.wall
+		res, _, err = r.run(ctx, spec)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return trial{}, ctx.Err()
+		}
+		return trial{status: hollowtest.Undetermined, reason: "the tests could not be started: " + err.Error()}, nil
+	}
+	return o.judge(res, hits, ticks, spec.wall), nil
+}
+
+// expected is how long tests took without a mutant.
+func (o *oracle) expected(tests []string) time.Duration {
+	if tests == nil {
+		return o.total
+	}
+	var sum time.Duration
+	for _, t := range tests {
+		sum += o.times[t]
+	}
+	return min(sum, max(o.total, sum))
+}
+
+func (o *oracle) judge(res hollowtest.ExecResult, hits, ticks int64, wall time.Duration) trial {
+	out := parseOutput(res.Output)
+	limited := res.Exit != nil && *res.Exit == exitLimit && bytes.Contains(res.Output, []byte("\nhollow-test: the mutant passed its limit of "))
+	t := hollowtest.Trial{
+		Syntax: hollowtest.SyntaxOK, Build: hollowtest.BuildOK, TimedOut: limited || res.TimedOut || res.OutMemory,
+		Signal: res.Signal, ExitCode: res.Exit,
+		// Tests that end the process themselves have passed no more than they have failed.
+		NoTestRan: res.Exit != nil && *res.Exit == 0 && (!out.green || !out.ran),
+	}
+	v := trial{status: t.Status()}
+	switch v.status {
+	case hollowtest.Killed:
+		switch {
+		case len(out.failed) > 0:
+			v.killer = out.failed[0]
+		case out.running != "":
+			v.killer = out.running
+		case out.ran:
+			v.killer = "TestMain"
+		default:
+			v.killer = "init"
+			v.reason = "the program fails before its first test"
+		}
+	case hollowtest.TimedOut:
+		switch {
+		case limited && bytes.Contains(res.Output, []byte("its limit of turns")):
+			v.reason = fmt.Sprintf("loops turned more than %d times", ticks)
+		case limited:
+			v.reason = fmt.Sprintf("the code was evaluated more than %d times", hits)
+		case res.OutMemory:
+			v.reason = "the memory outgrew its limit"
+		default:
+			v.reason = fmt.Sprintf("the tests took more than %s", wall.Round(time.Millisecond))
+		}
+		v.killer = out.running
+	case hollowtest.Undetermined:
+		switch {
+		case t.Signal != "":
+			v.reason = "the tests were ended by " + t.Signal
+		case t.NoTestRan:
+			v.reason = "the process ended by itself before the tests had passed or failed"
+		case res.Exit != nil:
+			v.reason = fmt.Sprintf("the tests could not be run (exit code %d)", *res.Exit)
+		}
+	}
+	return v
+}
+
+// covering returns the tests that reach a mutant, those first whose values it changed. Nil with true means that all tests
+// have to run, for it is reached before any of them.
+func (o *oracle) covering(m *mutant) (first, all []string, reached bool) {
+	set, ok := o.reach[m.id]
+	if !ok {
+		return nil, nil, false
+	}
+	if set[""] {
+		return nil, nil, true
+	}
+	for t := range set {
+		if !o.flaky[t] {
+			all = append(all, t)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil, true
+	}
+	o.sortKillers(all)
+	if m.infects {
+		for _, t := range all {
+			if o.infected[m.id][t] {
+				first = append(first, t)
+			}
+		}
+		if len(first) == len(all) {
+			first = nil
+		}
+	}
+	return first, all, true
+}
+
+// sortKillers puts tests first that have noticed mutants before, and among them the faster ones.
+func (o *oracle) sortKillers(tests []string) {
+	o.killMu.Lock()
+	defer o.killMu.Unlock()
+	sort.Slice(tests, func(i, j int) bool {
+		a, b := tests[i], tests[j]
+		if ka, kb := o.kills[a] > 0, o.kills[b] > 0; ka != kb {
+			return ka
+		}
+		if o.times[a] != o.times[b] {
+			return o.times[a] < o.times[b]
+		}
+		return a < b
+	})
+}
+
+func (o *oracle) killed(test string) {
+	o.killMu.Lock()
+	defer o.killMu.Unlock()
+	o.kills[test]++
+}
