@@ -41,8 +41,8 @@ func judgeAll(ctx context.Context, s *sample, list []change, out io.Writer) (wro
 	fmt.Fprintf(out, row, "change", "radius", "lenses", "decision", "why")
 	for i, c := range list {
 		ledger := convergence.New() // one for each branch, over all its pushes
-		bench := &review.Bench{Panel: judges, Decide: func(ctx context.Context, f convergence.Facts, p *config.Policy, ask convergence.Ask, opts ...convergence.Option) (convergence.Ruling, error) {
-			ruling, next, err := convergence.Decide(ctx, f, ledger, p, ask, opts...)
+		bench := &review.Bench{Panel: judges, Decide: func(ctx context.Context, q review.Question) (convergence.Ruling, error) {
+			ruling, next, err := convergence.Decide(ctx, q.Facts, ledger, q.Policy, q.Ask, q.Verify)
 			ledger = next
 			return ruling, err
 		}}

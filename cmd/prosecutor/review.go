@@ -133,8 +133,8 @@ func runReview(ctx context.Context, o reviewOptions) error {
 		}
 		defer func() { _ = ledgers.Close() }() // what was decided has been acknowledged before
 		about.Ledger = true
-		bench.Decide = func(ctx context.Context, f convergence.Facts, p *config.Policy, ask convergence.Ask, opts ...convergence.Option) (convergence.Ruling, error) {
-			return store.Judge(ctx, ledgers, f, p, ask, opts...)
+		bench.Decide = func(ctx context.Context, q review.Question) (convergence.Ruling, error) {
+			return store.Judge(ctx, ledgers, q.Facts, q.Policy, q.Ask, q.Verify)
 		}
 	}
 	shown := newProgress(terminalOf(o.stderr, o.getenv), o.stderr)

@@ -59,13 +59,24 @@ type Case struct {
 	Observer panel.Observer // told how the lenses go on; may be nil
 }
 
-// Decider brings the facts of a case together with its ledger: convergence.Decide for a case without a stored ledger, a
-// store's transaction otherwise.
-type Decider func(ctx context.Context, f convergence.Facts, p *config.Policy, ask convergence.Ask, opts ...convergence.Option) (convergence.Ruling, error)
+// Question is what a Decider is asked.
+type Question struct {
+	Facts  convergence.Facts
+	Policy *config.Policy
+	Ask    convergence.Ask
+	Verify convergence.Option
+	// Result is everything that is known of the case once it has been ruled on so. A Decider that stores a ruling can store
+	// the whole result in the same transaction.
+	Result func(convergence.Ruling) *Result
+}
+
+// Decider brings a case together with its ledger: convergence.Decide for a case without a stored ledger, a store's
+// transactions otherwise.
+type Decider func(ctx context.Context, q Question) (convergence.Ruling, error)
 
 // WithoutLedger decides as if the change had never been seen.
-func WithoutLedger(ctx context.Context, f convergence.Facts, p *config.Policy, ask convergence.Ask, opts ...convergence.Option) (convergence.Ruling, error) {
-	ruling, _, err := convergence.Decide(ctx, f, convergence.New(), p, ask, opts...)
+func WithoutLedger(ctx context.Context, q Question) (convergence.Ruling, error) {
+	ruling, _, err := convergence.Decide(ctx, q.Facts, convergence.New(), q.Policy, q.Ask, q.Verify)
 	return ruling, err
 }
 
@@ -189,21 +200,27 @@ func (b *Bench) Prosecute(ctx context.Context, c Case) (*Result, error) {
 		r.Verifications = append(r.Verifications, v)
 		return v.Ruling == panel.Refuted, nil
 	}
-	r.Ruling, err = decide(ctx, facts, c.Policy, ask, convergence.WithVerifier(verify))
-	r.settle(d)
+	ruling, err := decide(ctx, Question{
+		Facts: facts, Policy: c.Policy, Ask: ask, Verify: convergence.WithVerifier(verify), Result: r.ruled,
+	})
+	r = r.ruled(ruling)
 	if err != nil {
 		return r, fmt.Errorf("deciding %s: %w", c.ID.Key, err)
 	}
 	return r, nil
 }
 
-// settle gives the findings of earlier laps their places in this diff.
-func (r *Result) settle(d *diff.Diff) {
-	for i, f := range r.Ruling.Findings {
+// ruled is the result with a ruling, in which the findings of earlier laps have their places in this diff.
+func (r *Result) ruled(ruling convergence.Ruling) *Result {
+	out := *r
+	out.Ruling = ruling
+	out.Ruling.Findings = slices.Clone(ruling.Findings)
+	for i, f := range out.Ruling.Findings {
 		if f.Anchor != nil && f.Place.Status == "" {
-			r.Ruling.Findings[i].Place = d.Locate(*f.Anchor)
+			out.Ruling.Findings[i].Place = r.Files.Locate(*f.Anchor)
 		}
 	}
+	return &out
 }
 
 func (r *Result) note(format string, args ...any) {
