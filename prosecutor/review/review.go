@@ -115,6 +115,10 @@ func (b *Bench) Prosecute(ctx context.Context, c Case) (*Result, error) {
 	r := &Result{Case: c}
 
 	d, err := diff.ParseString(c.Diff)
+	var limit *diff.LimitError
+	if errors.As(err, &limit) {
+		return nil, fmt.Errorf("the change %s is too large to read, so nothing was judged: %w: split it", c.ID.Key, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the diff of %s: %w", c.ID.Key, err)
 	}
