@@ -1,5 +1,6 @@
-// Package generated tells which changed files the base branch marks as generated, vendored or lock files. Judges are not
-// shown them by default, and they count no lines of the blast radius (semantics 2 and 4).
+// Package generated tells which changed files the base branch marks as generated, vendored or lock files. They count no
+// lines of the blast radius (semantics 4), and judges are not shown them by default, except for vendored ones, which are
+// read (semantics 2).
 //
 // Leaving a file out is the dangerous direction: what judges do not see they cannot accuse. So only the base says what
 // is left out, never the head; what is new in the head is left out only by the base's .gitattributes or as a lock file;
