@@ -58,7 +58,7 @@ const moreCommitsQuery = `query Commits($owner: String!, $name: String!, $pr: In
 const checksQuery = `query Checks($owner: String!, $name: String!, $oid: GitObjectID!, $after: String, $suitesAfter: String) {
   repository(owner: $owner, name: $name) {
     object(oid: $oid) { ... on Commit {
-      oid
+      oid committedDate
       statusCheckRollup { contexts(first: 100, after: $after) { pageInfo { hasNextPage endCursor } nodes { ...context } } }
       checkSuites(first: 100, after: $suitesAfter) { pageInfo { hasNextPage endCursor } nodes { ...suite } }
     } }
@@ -77,7 +77,7 @@ const writtenFragment = `fragment written on PullRequestCommit {
 `
 
 const checkedFragment = `fragment checked on Commit {
-  oid
+  oid committedDate
   statusCheckRollup { contexts(first: 100) { pageInfo { hasNextPage endCursor } nodes { ...context } } }
   checkSuites(first: 100) { pageInfo { hasNextPage endCursor } nodes { ...suite } }
 }
@@ -123,7 +123,7 @@ type pull struct {
 	Labels                  struct{ Nodes []struct{ Name string } }
 	Files                   struct{ Nodes []changedFile }
 	Commits                 commitPage
-	Tip                     struct{ Nodes []struct{ Commit checked } }
+	Tip                     struct{ Nodes []tipNode }
 	ClosingIssuesReferences struct {
 		TotalCount int
 		Nodes      []*closing
@@ -176,8 +176,10 @@ type changedFile struct{ Path, ChangeType string }
 type commitPage struct {
 	TotalCount int
 	PageInfo   pageInfo
-	Nodes      []struct{ Commit written }
+	Nodes      []commitNode
 }
+
+type commitNode struct{ Commit written }
 
 type written struct {
 	Oid, Message      string
@@ -189,8 +191,11 @@ type gitActor struct {
 	User        *struct{ Login string }
 }
 
+type tipNode struct{ Commit checked }
+
 type checked struct {
 	Oid               string
+	CommittedDate     time.Time
 	StatusCheckRollup *struct {
 		Contexts struct {
 			PageInfo pageInfo
