@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Pruned counts what Prune has removed.
+type Pruned struct {
+	Payloads   int64
+	Deliveries int64
+	Runs       int64
+}
+
+// Prune removes what is no longer needed: payloads of deliveries that were finished before payloads, deliveries finished
+// before rows, and runs whose check run was concluded before rows. Ledgers and their history are not touched.
+//
+// A delivery must be kept as long as GitHub can redeliver it, which is three days, or it would be worked on twice.
+func (s *Store) Prune(ctx context.Context, payloads, rows time.Time) (Pruned, error) {
+	var p Pruned
+	err := s.InTx(ctx, func(x *Tx) error {
+		p = Pruned{}
+		for _, step := range []struct {
+			count *int64
+			query string
+			at    time.Time
+		}{
+			{&p.Payloads, `UPDATE deliveries SET payload = NULL WHERE payload IS NOT NULL AND finished_at > 0 AND finished_at < ?`, payloads},
+			{&p.Runs, `DELETE FROM runs WHERE published_at > 0 AND published_at < ? AND state NOT IN ` + liveStates, rows},
+			{&p.Deliveries, `DELETE FROM deliveries WHERE finished_at > 0 AND finished_at < ? AND NOT EXISTS (SELECT 1 FROM run_deliveries WHERE delivery_id = deliveries.id)`, rows},
+		} {
+			n, err := x.exec(ctx, step.query, millis(step.at))
+			if err != nil {
+				return fmt.Errorf("pruning the database: %w", err)
+			}
+			*step.count = n
+		}
+		return nil
+	})
+	return p, err
+}
