@@ -195,7 +195,9 @@ type File struct {
 	Notes []string // what a reader should know about how the case was read
 }
 
-func (f *File) note(format string, args ...any) { f.Notes = append(f.Notes, fmt.Sprintf(format, args...)) }
+func (f *File) note(format string, args ...any) {
+	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
+}
 
 // Issue is an issue that the pull request closes.
 type Issue struct {
@@ -309,32 +311,33 @@ func (c *Collector) collect(ctx context.Context, s *session, f *File, p *pull, a
 		return err
 	}
 	head.group(read.binaries)
+	base.group(base.wanted(read.text))
 
-	f.PolicySource, f.PolicyError = policy.source, policy.problems
-	f.Case.Policy = policy.policy
-	if policy.problems != nil {
-		f.Case.Policy = config.DefaultPolicy()
-		f.Case.Unjudgeable, f.Case.Unjudgeably = convergence.BrokenPolicy, brokenPolicy(policy.problems)
-	}
-	f.Case.ID.PolicyHash = f.Case.Policy.Hash()
-	if policy.problems != nil {
-		f.Case.ID.PolicyHash = hash(policy.problems.Error())
-	}
-
-	f.Case.Diff, f.DiffSource, f.Unseen = read.text, read.source, read.unseen
-	f.Notes = append(f.Notes, read.notes...)
-	spec := specOf(p)
-	f.Case.Spec, f.Closing = spec.text, spec.closing
-	f.Notes = append(f.Notes, spec.notes...)
-	f.Case.ID.SpecHash = hash(f.Case.Spec)
-
-	f.Case.Builder = builder(f, p.Body, commits, commitsCut, f.Case.Policy)
 	if commitsCut {
 		f.note("GitHub shows only %d commits of the change: who built the others is not known, so an unknown agent is assumed", len(commits))
 	}
+	f.Case.Builder = builder(f, p.Body, commits, commitsCut, policy.effective())
+	spec := specOf(p)
+	f.Closing = spec.closing
+	f.Notes = append(f.Notes, spec.notes...)
+	c.settle(f, policy, read, spec.text, scan, tip)
+	return nil
+}
 
-	waited := c.waited(f.Request)
-	wait := time.Duration(f.Case.Policy.Checks.Wait)
+// settle makes the case from what was read.
+func (c *Collector) settle(f *File, policy policyRead, read diffRead, spec string, scan evidence.Scan, tip checked) {
+	f.PolicySource, f.PolicyError = policy.source, policy.problems
+	f.Case.Policy = policy.effective()
+	f.Case.ID.PolicyHash = f.Case.Policy.Hash()
+	if policy.problems != nil {
+		f.Case.Unjudgeable, f.Case.Unjudgeably = convergence.BrokenPolicy, brokenPolicy(policy.problems)
+		f.Case.ID.PolicyHash = hash(policy.problems.Error()) // mending the file makes another case
+	}
+	f.Case.Diff, f.DiffSource, f.Unseen = read.text, read.source, read.unseen
+	f.Notes = append(f.Notes, read.notes...)
+	f.Case.Spec, f.Case.ID.SpecHash = spec, hash(spec)
+
+	wait, waited := time.Duration(f.Case.Policy.Checks.Wait), c.waited(f.Request)
 	scan.Floor, scan.Wait, scan.Waited = f.Case.Policy.CodeScanning.Severity, wait, waited
 	f.Scan = evidence.CodeScanning(scan)
 	checks := checksOf(tip)
@@ -346,7 +349,6 @@ func (c *Collector) collect(ctx context.Context, s *session, f *File, p *pull, a
 	if len(f.Unseen) > 0 {
 		f.Case.Evidence = append(f.Case.Evidence, unseenEvidence(f.Unseen, f.ChangedFiles))
 	}
-	return nil
 }
 
 func (c *Collector) waited(r Request) time.Duration {

@@ -76,6 +76,10 @@ func (s *session) diff(ctx context.Context, f *File) (diffRead, error) {
 	text, cloneErr := s.cloneDiff(ctx, f.Base, f.Head)
 	if cloneErr == nil {
 		read.text, read.source = text, FromClone
+		if d, err := diff.ParseString(text); err == nil && f.ChangedFiles >= 0 && files(d) != f.ChangedFiles {
+			// Git has all objects of both commits, so it is right; GitHub finds renames by limits of its own.
+			read.notes = append(read.notes, fmt.Sprintf("git finds %d changed files where GitHub counts %d", files(d), f.ChangedFiles))
+		}
 		return finish(read), nil
 	}
 	if _, next := errorAs[*errNotWhole](cloneErr); !next {
@@ -107,8 +111,11 @@ func finish(r diffRead) diffRead {
 	return r
 }
 
-// mediaDiff reads GitHub's text of the difference. changed is how many files it must show; negative when that is unknown.
+// mediaDiff reads GitHub's text of the difference. changed is how many files it must show.
 func (s *session) mediaDiff(ctx context.Context, base, head string, changed int) (string, error) {
+	if changed < 0 {
+		return "", notWhole("nothing says how many files it must show")
+	}
 	req, err := s.rest.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/compare/%s...%s", s.owner, s.repo, base, head), nil)
 	if err != nil {
 		return "", fmt.Errorf("reading the diff of %s/%s: %w", s.owner, s.repo, err)

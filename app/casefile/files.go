@@ -227,4 +227,3 @@ func quote(name string) string {
 	b.WriteByte('"')
 	return b.String()
 }
-

@@ -23,6 +23,14 @@ type policyRead struct {
 	problems config.Problems
 }
 
+// effective is the policy, or the defaults in place of a broken one, which judges nothing.
+func (p policyRead) effective() *config.Policy {
+	if p.policy == nil {
+		return config.DefaultPolicy()
+	}
+	return p.policy
+}
+
 // policy reads the policy that judges the case: the file at the base, else that of the organisation's .github repository,
 // else the defaults. A file that is there and wrong is never passed over for the next one.
 func (s *session) policy(ctx context.Context, base *tree, entry *treeEntry) (policyRead, error) {

@@ -95,7 +95,8 @@ func (t *tree) Read(ctx context.Context, name string) (content []byte, ok bool, 
 	names := []string{name}
 	for _, g := range t.groups {
 		if slices.Contains(g, name) {
-			names = g
+			names = slices.DeleteFunc(slices.Clone(g), func(n string) bool { _, known := t.files[n]; return known })
+			break
 		}
 	}
 	t.mu.Unlock()
