@@ -241,8 +241,8 @@ func (x *Tx) save(ctx context.Context, r *Run) error {
 func (x *Tx) end(ctx context.Context, r *Run) error {
 	r.followup = nil
 	r.EndedAt = x.Now()
-	// A run that has not begun has no check run, and one that was skipped needs none.
-	if r.BegunAt.IsZero() || r.State == RunSkipped {
+	// A run that has not begun has no check run, and one that was skipped needs none. A failure is always to be told.
+	if r.BegunAt.IsZero() && r.State != RunFailed || r.State == RunSkipped {
 		r.PublishedAt = r.EndedAt
 	}
 	if err := x.save(ctx, r); err != nil {
@@ -374,6 +374,14 @@ func (x *Tx) finish(ctx context.Context, run Run, state RunState, v Verdict) (Fi
 	followup := r.followup
 	if followup != nil && v.Judged && followup.Cause == CauseRerun && followup.Options == (Options{}) {
 		followup = nil
+	}
+	if followup != nil {
+		// They are done with the next run, not with this one.
+		for _, d := range followup.Deliveries {
+			if _, err := x.exec(ctx, `DELETE FROM run_deliveries WHERE run_id = ? AND delivery_id = ?`, r.ID, d); err != nil {
+				return Finished{}, wrap("finishing run %d", run.ID, err)
+			}
+		}
 	}
 	r.State, r.Conclusion, r.Reason, r.Result = state, v.Conclusion, v.Reason, v.Result
 	if err := x.end(ctx, &r); err != nil {

@@ -1,0 +1,207 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// Job is a piece of work. It names what it is about and carries no content. A job whose unique fields equal those of one that
+// is not finished is not enqueued again.
+type Job interface {
+	river.JobArgs
+	// lane is the queue the job waits in, so that the long jobs never keep the short ones waiting.
+	lane() string
+	attempts() int
+}
+
+// The lanes.
+const (
+	laneJudge   = "judge"
+	lanePublish = "publish"
+	laneControl = "control"
+)
+
+// JudgeArgs is a job that judges a run.
+type JudgeArgs struct {
+	RepoID     int64  `json:"repo_id" river:"unique"`
+	PR         int    `json:"pr" river:"unique"`
+	Head       string `json:"head" river:"unique"`
+	Generation int    `json:"generation" river:"unique"`
+	RunID      int64  `json:"run_id"`
+}
+
+// PublishArgs is a job that publishes what came of a run, or concludes its check run when nothing did.
+type PublishArgs struct {
+	RunID int64 `json:"run_id" river:"unique"`
+}
+
+// ResolveArgs is a job that finds the pull requests an event is about, which takes a request to GitHub that the receipt of the
+// webhook has no time for, and starts their runs. Either SHA or Ref is set.
+type ResolveArgs struct {
+	RepoID int64  `json:"repo_id" river:"unique"`
+	SHA    string `json:"sha" river:"unique"`
+	Ref    string `json:"ref" river:"unique"` // the branch that pull requests ask for
+	// Event tells apart what has different effects on the same commit.
+	Event    string `json:"event" river:"unique"`
+	Delivery int64  `json:"delivery"`
+}
+
+// CommandArgs is a job that carries out what a person asked for in a comment, by a button or by a label, after looking up
+// whether that person may.
+type CommandArgs struct {
+	Delivery int64 `json:"delivery" river:"unique"`
+}
+
+// Kind implements river.JobArgs. A kind must never be renamed: jobs of the old name would be stranded.
+func (JudgeArgs) Kind() string { return "judge" }
+
+// Kind implements river.JobArgs.
+func (PublishArgs) Kind() string { return "publish" }
+
+// Kind implements river.JobArgs.
+func (ResolveArgs) Kind() string { return "resolve" }
+
+// Kind implements river.JobArgs.
+func (CommandArgs) Kind() string { return "command" }
+
+func (JudgeArgs) lane() string   { return laneJudge }
+func (PublishArgs) lane() string { return lanePublish }
+func (ResolveArgs) lane() string { return laneControl }
+func (CommandArgs) lane() string { return laneControl }
+
+func (JudgeArgs) attempts() int { return 6 }
+
+// Publishing has been paid for, so it is tried for about an hour.
+func (PublishArgs) attempts() int { return 12 }
+func (ResolveArgs) attempts() int { return 8 }
+func (CommandArgs) attempts() int { return 8 }
+
+// live are the states of a job that is not finished. Uniqueness looks at these only: a finished job must not swallow the next
+// one like it.
+var live = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+}
+
+// Workers do the jobs. A worker returns nil when its job is done, Snooze to be called again later, Cancel when calling it again
+// would be of no use, and any other error to be called again soon, a limited number of times. Its context ends when the job is
+// cancelled, when it has run too long, and when the process stops; a worker that returns the context's error then is called
+// again by the next process. A worker can be called twice for one job, when its process seemed to have died, so it must be
+// idempotent. A panic is an error.
+type Workers struct {
+	Judge   func(ctx context.Context, job JudgeArgs) error
+	Publish func(ctx context.Context, job PublishArgs) error
+	Resolve func(ctx context.Context, job ResolveArgs) error
+	Command func(ctx context.Context, job CommandArgs) error
+	// GaveUp is called after the last attempt of a job has failed, or Cancel was returned, before the job is put away. It may
+	// be nil. It is not called for a job that died with its processes: Orphans finds the runs of those.
+	GaveUp func(ctx context.Context, job Job, cause error)
+}
+
+// Snooze is the error that a worker returns to be called again after d. It uses up no attempt and holds no worker meanwhile.
+func Snooze(d time.Duration) error { return &snoozeError{d} }
+
+type snoozeError struct{ d time.Duration }
+
+func (e *snoozeError) Error() string { return fmt.Sprintf("snoozed for %v", e.d) }
+
+// Cancel is the error that a worker returns when calling it again would be of no use.
+func Cancel(err error) error {
+	if err == nil {
+		err = errors.New("cancelled")
+	}
+	return &cancelError{err}
+}
+
+type cancelError struct{ err error }
+
+func (e *cancelError) Error() string { return e.err.Error() }
+func (e *cancelError) Unwrap() error { return e.err }
+
+type attemptKey struct{}
+
+type attempt struct{ n, of int }
+
+// Attempt is which attempt of its job a worker is called for, from 1, and how many there are at most. It is 0, 0 outside of a
+// worker.
+func Attempt(ctx context.Context) (n, of int) {
+	a, _ := ctx.Value(attemptKey{}).(attempt)
+	return a.n, a.of
+}
+
+// worker adapts a function of Workers to River.
+type worker[T Job] struct {
+	river.WorkerDefaults[T]
+	q    *River
+	pick func(*Workers) func(context.Context, T) error
+}
+
+// Timeout implements river.Worker.
+func (w *worker[T]) Timeout(*river.Job[T]) time.Duration {
+	var job T
+	if job.lane() == laneJudge {
+		return w.q.o.JudgeTimeout
+	}
+	return w.q.o.Timeout
+}
+
+// Work implements river.Worker.
+func (w *worker[T]) Work(ctx context.Context, job *river.Job[T]) error {
+	// What woke the job has done so: whatever comes from here on is newer than what the worker reads.
+	if err := w.q.clearWake(ctx, job.ID); err != nil {
+		return err
+	}
+	began := time.Now()
+	err := w.run(context.WithValue(ctx, attemptKey{}, attempt{job.Attempt, job.MaxAttempts}), job.Args)
+	w.q.metrics.observe(job.Kind, err, time.Since(began))
+	var snooze *snoozeError
+	var cancel *cancelError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &snooze):
+		return river.JobSnooze(snooze.d)
+	case errors.As(err, &cancel):
+		w.gaveUp(ctx, job.Args, cancel.err)
+		return river.JobCancel(cancel.err)
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), rivertype.ErrJobCancelledRemotely):
+		return river.JobCancel(err)
+	case job.Attempt >= job.MaxAttempts && !w.q.stopping():
+		w.gaveUp(ctx, job.Args, err)
+	}
+	return err
+}
+
+// run calls the worker, and turns a panic into an error, so that a last attempt that panics is seen to be the last one.
+func (w *worker[T]) run(ctx context.Context, job T) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: stack()}
+			w.q.o.Logger.ErrorContext(ctx, "a worker panicked", "kind", job.Kind(), "panic", fmt.Sprint(p), "stack", err.(*PanicError).Stack) //nolint:errorlint // made above
+		}
+	}()
+	return w.pick(&w.q.workers)(ctx, job)
+}
+
+func (w *worker[T]) gaveUp(ctx context.Context, job T, cause error) {
+	if w.q.workers.GaveUp == nil {
+		return
+	}
+	// The job's own time may be up, and that is no reason not to say so.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.q.o.Timeout)
+	defer cancel()
+	w.q.workers.GaveUp(ctx, job, cause)
+}
+
+// PanicError is the error of a worker that panicked.
+type PanicError struct {
+	Value any
+	Stack string
+}
+
+// Error implements error.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

@@ -1,0 +1,161 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/prosecutor-bot/prosecutor/app/store"
+)
+
+// Submit asks for a run and does with the jobs what follows, all in the transaction: the judge job of a new run is enqueued,
+// that of a live one that was told of news is woken, those of superseded runs are cancelled, and the check runs of superseded
+// runs are concluded by publish jobs. Everything that wants a head judged comes through here.
+func Submit(ctx context.Context, q Queue, tx *store.Tx, req store.RunRequest) (store.Started, error) {
+	s, err := tx.StartRun(ctx, req)
+	if err != nil {
+		return store.Started{}, err
+	}
+	if err := Ended(ctx, q, tx, s.Superseded); err != nil {
+		return store.Started{}, err
+	}
+	if s.Refused != "" || !s.Run.State.Live() {
+		return s, nil
+	}
+	if !s.Created {
+		// A live run without a job would swallow every event about its head.
+		alive, err := q.LiveTx(ctx, tx, s.Run.JudgeJob)
+		if err != nil {
+			return store.Started{}, err
+		}
+		if alive {
+			if s.Poked {
+				err = q.WakeTx(ctx, tx, s.Run.JudgeJob)
+			}
+			return s, err
+		}
+	}
+	var delay EnqueueOption = After(0)
+	if s.Created {
+		delay = After(req.Delay)
+	}
+	s.Run.JudgeJob, err = q.EnqueueTx(ctx, tx, judge(s.Run), delay)
+	if err != nil {
+		return store.Started{}, err
+	}
+	return s, tx.SetJudgeJob(ctx, s.Run.ID, s.Run.JudgeJob)
+}
+
+func judge(r store.Run) JudgeArgs {
+	return JudgeArgs{RepoID: r.RepoID, PR: r.PR, Head: r.Head, Generation: r.Generation, RunID: r.ID}
+}
+
+// Ended does with the jobs what follows from the end of runs, as the store's Cancel methods return them: judge jobs are
+// cancelled, and publish jobs conclude what check runs there are.
+func Ended(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
+	for _, r := range runs {
+		if err := q.CancelTx(ctx, tx, r.JudgeJob); err != nil {
+			return err
+		}
+		if r.PublishedAt.IsZero() {
+			if err := publish(ctx, q, tx, r.ID); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := q.CancelTx(ctx, tx, r.PublishJob); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func publish(ctx context.Context, q Queue, tx *store.Tx, run int64) error {
+	job, err := q.EnqueueTx(ctx, tx, PublishArgs{RunID: run})
+	if err != nil {
+		return err
+	}
+	return tx.SetPublishJob(ctx, run, job)
+}
+
+// Finish records what a worker found, enqueues the publish job, and submits a run for the news that came meanwhile, if any.
+// The ruling of the ledger belongs into the same transaction. The error is *store.NotLiveError when the run is not the
+// worker's any more; then the transaction must not be committed.
+func Finish(ctx context.Context, q Queue, tx *store.Tx, run store.Run, v store.Verdict) (store.Finished, error) {
+	f, err := tx.FinishRun(ctx, run, v)
+	if err != nil {
+		return store.Finished{}, err
+	}
+	if err := publish(ctx, q, tx, run.ID); err != nil {
+		return store.Finished{}, err
+	}
+	return f, followUp(ctx, q, tx, f)
+}
+
+// Skip records that a run has nothing to publish, and submits a run for the news that came meanwhile, if any. A run that has
+// a check run under way must not be skipped.
+func Skip(ctx context.Context, q Queue, tx *store.Tx, run store.Run, reason string) (store.Finished, error) {
+	f, err := tx.SkipRun(ctx, run, reason)
+	if err != nil {
+		return store.Finished{}, err
+	}
+	return f, followUp(ctx, q, tx, f)
+}
+
+func followUp(ctx context.Context, q Queue, tx *store.Tx, f store.Finished) error {
+	if f.Followup == nil {
+		return nil
+	}
+	s, err := Submit(ctx, q, tx, *f.Followup)
+	if err != nil || s.Refused == "" {
+		return err
+	}
+	for _, d := range f.Followup.Deliveries {
+		if err := tx.SetDelivery(ctx, d, store.Ignored, s.Refused); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fail records that a run was given up, cancels its judge job, and enqueues the publish job that says so.
+func Fail(ctx context.Context, q Queue, tx *store.Tx, run int64, reason string) (store.Run, error) {
+	r, err := tx.FailRun(ctx, run, reason)
+	if err != nil {
+		return store.Run{}, err
+	}
+	return r, Ended(ctx, q, tx, []store.Run{r})
+}
+
+// SetCheckRun records the check run that a worker has made. When the run has ended meanwhile, a publish job concludes it.
+func SetCheckRun(ctx context.Context, q Queue, tx *store.Tx, run, checkRunID int64) (store.Run, error) {
+	r, err := tx.SetCheckRun(ctx, run, checkRunID)
+	if err != nil {
+		return store.Run{}, err
+	}
+	if !r.State.Live() && r.PublishedAt.IsZero() {
+		err = publish(ctx, q, tx, run)
+	}
+	return r, err
+}
+
+// Resume takes up a run that Orphans has found: a live one gets a judge job again, any other one a publish job.
+func Resume(ctx context.Context, q Queue, tx *store.Tx, run int64) error {
+	r, err := tx.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	if !r.State.Live() {
+		if !r.PublishedAt.IsZero() {
+			return nil
+		}
+		return publish(ctx, q, tx, run)
+	}
+	alive, err := q.LiveTx(ctx, tx, r.JudgeJob)
+	if err != nil || alive {
+		return err
+	}
+	job, err := q.EnqueueTx(ctx, tx, judge(r))
+	if err != nil {
+		return err
+	}
+	return tx.SetJudgeJob(ctx, run, job)
+}

@@ -1,0 +1,60 @@
+// Package storetest runs a test against every kind of database that the store knows: a SQLite file, and a real PostgreSQL
+// server.
+package storetest
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/prosecutor-bot/prosecutor/app/store"
+	"github.com/prosecutor-bot/prosecutor/test/postgrestest"
+)
+
+// Database is one kind of database.
+type Database struct {
+	Dialect store.Dialect
+	// URL makes an empty database of its own, and returns what store.Open takes.
+	URL func(t *testing.T) string
+}
+
+// Open opens a store in an empty database and closes it with the test.
+func (d Database) Open(t *testing.T, opts ...store.Option) *store.Store {
+	t.Helper()
+	return Open(t, d.URL(t), opts...)
+}
+
+// Open opens a store and closes it with the test.
+func Open(t *testing.T, url string, opts ...store.Option) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), url, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Each runs a test as a subtest for each kind of database.
+func Each(t *testing.T, test func(t *testing.T, d Database)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, Database{store.SQLite, func(t *testing.T) string { return filepath.Join(t.TempDir(), "prosecutor.db") }})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		server := postgrestest.Start(t)
+		test(t, Database{store.Postgres, func(t *testing.T) string { return server.Database(t) }})
+	})
+}
+
+// In runs fn in a transaction, and fails the test when it fails.
+func In(t *testing.T, s *store.Store, fn func(ctx context.Context, tx *store.Tx) error) {
+	t.Helper()
+	if err := s.InTx(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+}
