@@ -27,12 +27,15 @@ const (
 )
 
 // Plain starts processes with the rights of this one. It keeps nothing from them but the environment.
-type Plain struct{}
+type Plain struct {
+	// Attributes may change how a process is started, such as the namespaces it gets. It may be nil.
+	Attributes func(*syscall.SysProcAttr)
+}
 
 var _ hollowtest.Executor = Plain{}
 
 // Run implements hollowtest.Executor.
-func (Plain) Run(ctx context.Context, c hollowtest.Command) (hollowtest.ExecResult, error) {
+func (p Plain) Run(ctx context.Context, c hollowtest.Command) (hollowtest.ExecResult, error) {
 	if err := ctx.Err(); err != nil {
 		return hollowtest.ExecResult{}, err
 	}
@@ -50,6 +53,9 @@ func (Plain) Run(ctx context.Context, c hollowtest.Command) (hollowtest.ExecResu
 		cmd.Env = []string{}
 	}
 	cmd.SysProcAttr = attributes()
+	if p.Attributes != nil {
+		p.Attributes(cmd.SysProcAttr)
+	}
 	start := time.Now()
 	err = cmd.Start()
 	w.Close()
