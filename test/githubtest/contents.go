@@ -27,35 +27,24 @@ type treeEntry struct {
 
 // tree lists a tree; with recursive, everything below it.
 func (r *Repo) tree(sha string, recursive bool) ([]treeEntry, bool) {
-	type result struct {
-		list []treeEntry
-		ok   bool
-	}
-	res := memo(r, fmt.Sprint("tree ", sha, recursive), func() result {
+	list := memoIf(r, fmt.Sprint("tree ", sha, recursive), func() ([]treeEntry, bool) {
 		args := []string{"ls-tree", "-z", "-l"}
 		if recursive {
 			args = append(args, "-r", "-t")
 		}
 		out, err := r.tryGit(nil, append(args, "--end-of-options", sha)...)
 		if err != nil {
-			return result{}
+			return nil, false
 		}
-		var list []treeEntry
+		list := []treeEntry{}
 		for _, line := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-			head, name, found := strings.Cut(line, "\t")
-			f := strings.Fields(head)
-			if !found || len(f) != 4 {
-				continue
+			if e, ok := parseEntry(line); ok {
+				list = append(list, e)
 			}
-			size, err := strconv.ParseInt(f[3], 10, 64)
-			if err != nil {
-				size = 0 // a tree or a submodule has none
-			}
-			list = append(list, treeEntry{mode: f[0], kind: f[1], sha: f[2], size: size, path: name})
 		}
-		return result{list, true}
+		return list, isObjectName(sha)
 	})
-	return res.list, res.ok
+	return list, list != nil
 }
 
 // entry finds a path in a commit.
@@ -64,16 +53,21 @@ func (r *Repo) entry(commit, name string) (treeEntry, bool) {
 	if err != nil {
 		return treeEntry{}, false
 	}
-	head, full, found := strings.Cut(strings.TrimSuffix(string(out), "\x00"), "\t")
+	return parseEntry(strings.TrimSuffix(string(out), "\x00"))
+}
+
+// parseEntry reads one record of git ls-tree -l -z.
+func parseEntry(line string) (treeEntry, bool) {
+	head, name, found := strings.Cut(line, "\t")
 	f := strings.Fields(head)
 	if !found || len(f) != 4 {
 		return treeEntry{}, false
 	}
 	size, err := strconv.ParseInt(f[3], 10, 64)
 	if err != nil {
-		size = 0
+		size = 0 // a tree or a submodule has none
 	}
-	return treeEntry{mode: f[0], kind: f[1], sha: f[2], size: size, path: full}, true
+	return treeEntry{mode: f[0], kind: f[1], sha: f[2], size: size, path: name}, true
 }
 
 func (r *Repo) blob(sha string) ([]byte, bool) {

@@ -44,14 +44,14 @@ type change struct {
 
 // diff compares two trees as GitHub does: renames found, no external help. The caller holds s.mu.
 func (r *Repo) diff(from, to string) *change {
-	return memo(r, "diff "+from+" "+to, func() *change {
+	return memoIf(r, "diff "+from+" "+to, func() (*change, bool) {
 		raw, err := r.tryGit(nil, "-c", "core.quotePath=true", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", from, to)
 		if err != nil {
-			return &change{}
+			return &change{}, false
 		}
 		names, err := r.tryGit(nil, "diff", "--no-ext-diff", "--no-textconv", "-M", "--raw", "--numstat", "--no-abbrev", "-z", from, to)
 		if err != nil {
-			return &change{}
+			return &change{}, false
 		}
 		c := &change{raw: raw, lines: bytes.Count(raw, []byte("\n"))}
 		c.files = parseNames(names)
@@ -60,7 +60,7 @@ func (r *Repo) diff(from, to string) *change {
 			c.additions += f.additions
 			c.deletions += f.deletions
 		}
-		return c
+		return c, true
 	})
 }
 

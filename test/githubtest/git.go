@@ -66,6 +66,11 @@ func (r *Repo) git(args ...string) string {
 // resolve returns the commit that a name stands for, empty when there is none. GitHub takes branch names, tags, full refs and
 // (abbreviated) object names.
 func (r *Repo) resolve(name string) string {
+	if isObjectName(name) {
+		if i, found := r.commit(name); found {
+			return i.sha
+		}
+	}
 	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, ":^~@{ ") {
 		return ""
 	}
@@ -89,22 +94,26 @@ func (r *Repo) branch(name string) string {
 
 // mergeBase returns the best common ancestor, empty when the histories have none.
 func (r *Repo) mergeBase(a, b string) string {
-	return memo(r, "base "+a+" "+b, func() string {
+	return memoIf(r, "base "+a+" "+b, func() (string, bool) {
 		out, err := r.tryGit(nil, "merge-base", a, b)
-		if err != nil {
-			return ""
-		}
-		return strings.TrimSpace(string(out))
+		return strings.TrimSpace(string(out)), err == nil
 	})
 }
 
 // memo keeps what is computed from immutable objects; key names the computation and the objects. The caller holds s.mu.
 func memo[T any](r *Repo, key string, compute func() T) T {
+	return memoIf(r, key, func() (T, bool) { return compute(), true })
+}
+
+// memoIf keeps only what compute is sure of: an object that is missing now may be there later.
+func memoIf[T any](r *Repo, key string, compute func() (v T, keep bool)) T {
 	if v, ok := r.memos[key].(T); ok {
 		return v
 	}
-	v := compute()
-	r.memos[key] = v
+	v, keep := compute()
+	if keep {
+		r.memos[key] = v
+	}
 	return v
 }
 
@@ -141,12 +150,12 @@ func parseLog(out []byte) []commitInfo {
 }
 
 func (r *Repo) commit(sha string) (commitInfo, bool) {
-	list := memo(r, "commit "+sha, func() []commitInfo {
+	list := memoIf(r, "commit "+sha, func() ([]commitInfo, bool) {
 		out, err := r.tryGit(nil, "log", "-1", "--format="+logFormat, "--end-of-options", sha)
 		if err != nil {
-			return nil
+			return nil, false
 		}
-		return parseLog(out)
+		return parseLog(out), true
 	})
 	if len(list) == 0 {
 		return commitInfo{}, false
@@ -156,12 +165,12 @@ func (r *Repo) commit(sha string) (commitInfo, bool) {
 
 // between lists the commits that head has and base has not, oldest first.
 func (r *Repo) between(base, head string) []commitInfo {
-	return memo(r, "log "+base+".."+head, func() []commitInfo {
+	return memoIf(r, "log "+base+".."+head, func() ([]commitInfo, bool) {
 		out, err := r.tryGit(nil, "log", "--reverse", "--topo-order", "--format="+logFormat, base+".."+head)
 		if err != nil {
-			return nil
+			return nil, false
 		}
-		return parseLog(out)
+		return parseLog(out), true
 	})
 }
 

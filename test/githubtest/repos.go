@@ -185,21 +185,25 @@ func (r *Repo) pushedTo(branch, before, after, sender string, quiet bool) {
 		before = zeroSHA
 	}
 	forced := before != zeroSHA && after != zeroSHA && r.mergeBase(before, after) != before
-	var synchronized []*PullRequest
+	var synchronized, closed []*PullRequest
 	for _, p := range r.s.allPulls() {
 		if p.state != "open" {
 			continue
 		}
+		if after == zeroSHA && (p.headRepo == r && p.headRef == branch || p.repo == r && p.baseRef == branch) {
+			closed = append(closed, p)
+			continue
+		}
 		if p.headRepo == r && p.headRef == branch {
-			if after == zeroSHA {
-				continue
-			}
 			p.moveHead(after)
 			synchronized = append(synchronized, p)
 		}
-		if p.repo == r && p.baseRef == branch && after != zeroSHA {
+		if p.repo == r && p.baseRef == branch {
 			p.baseSHA, p.mergeable = after, mergeUnknown
 		}
+	}
+	for _, p := range closed {
+		p.state, p.closed = "closed", r.s.now()
 	}
 	if quiet {
 		return
@@ -209,13 +213,15 @@ func (r *Repo) pushedTo(branch, before, after, sender string, quiet bool) {
 		p.updated = r.s.now()
 		r.s.emit(event{name: "pull_request", action: "synchronize", repo: p.repo, pull: p, sender: sender, before: before, after: after})
 	}
+	for _, p := range closed {
+		p.did("closed", sender, event{})
+	}
 	if after != zeroSHA {
 		r.requestSuites(branch, before, after, sender)
 	}
 }
 
-// DeleteBranch deletes a branch. Pull requests from it stay open, with its last commit as their head, as on GitHub when the
-// branch is deleted through git; the head's ref is gone.
+// DeleteBranch deletes a branch. Open pull requests from it or into it are closed, as on GitHub.
 func (r *Repo) DeleteBranch(branch string) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
