@@ -36,14 +36,17 @@ type event struct {
 }
 
 // seams is the state of the parts that the core only calls.
-type seams struct{}
+type seams struct {
+	hooks      *hooks
+	deliveries []Delivery // guarded by Server.mu
+}
 
 // startSeams runs before the first request, stopSeams before the server goes down: what sends webhooks starts and stops here.
-func (s *Server) startSeams() {}
-func (s *Server) stopSeams()  {}
-
-// emit tells the webhook part that something happened; the caller holds s.mu.
-func (s *Server) emit(event) {}
+func (s *Server) startSeams() {
+	s.hooks = newHooks(s)
+	s.hooks.start()
+}
+func (s *Server) stopSeams() { s.hooks.stop() }
 
 // intercept stands before REST and GraphQL: faults are injected here.
 func (s *Server) intercept(next http.Handler) http.Handler { return next }
@@ -52,7 +55,7 @@ func (s *Server) intercept(next http.Handler) http.Handler { return next }
 func (s *Server) serveGraphQL(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }
 
 // extraRoutes are REST routes of files beside the core, such as those of hook deliveries.
-func (s *Server) extraRoutes() map[string]route { return nil }
+func (s *Server) extraRoutes() map[string]route { return deliveryRoutes() }
 
 // limited may refuse a request for a rate limit; the caller holds s.mu. It runs after authentication, before the handler.
 func (s *Server) limited(*call) (reply, bool) { return reply{}, false }
