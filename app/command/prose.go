@@ -2,6 +2,7 @@ package command
 
 import (
 	"regexp"
+	"sort"
 	"strings"
 )
 
@@ -111,44 +112,41 @@ func blankSpans(line string) string {
 }
 
 // spans returns where code spans begin and end: a run of backticks, and the next run as long as it. A run without such a
-// one is text.
+// one is text. A backslash keeps a backtick from beginning a span, and not from ending one.
 func spans(text string) [][2]int {
-	var runs [][2]int
+	starts := map[int][]int{} // of the runs, by their length
 	for i := 0; i < len(text); {
-		switch {
-		case text[i] == '\\' && i+1 < len(text) && text[i+1] == '`':
-			i += 2 // an escaped backtick opens nothing
-		case text[i] == '`':
-			j := i
-			for j < len(text) && text[j] == '`' {
-				j++
-			}
-			runs = append(runs, [2]int{i, j})
-			i = j
-		default:
-			i++
+		n := ticks(text[i:])
+		if n > 0 {
+			starts[n] = append(starts[n], i)
 		}
-	}
-	// The next run of a length at or behind an index.
-	nextOf := make([]int, len(runs))
-	last := map[int]int{}
-	for i := len(runs) - 1; i >= 0; i-- {
-		n := runs[i][1] - runs[i][0]
-		nextOf[i] = -1
-		if j, ok := last[n]; ok {
-			nextOf[i] = j
-		}
-		last[n] = i
+		i += max(1, n)
 	}
 	var out [][2]int
-	for i := 0; i < len(runs); i++ {
-		if j := nextOf[i]; j >= 0 {
-			out = append(out, [2]int{runs[i][0], runs[j][1]})
-			i = j
+	for i := 0; i < len(text); {
+		n := ticks(text[i:])
+		switch {
+		case text[i] == '\\':
+			i += 2
+		case n == 0:
+			i++
+		default:
+			at := starts[n]
+			next := sort.SearchInts(at, i+n)
+			starts[n] = at[min(next, len(at)):]
+			if next == len(at) {
+				i += n
+				continue
+			}
+			out = append(out, [2]int{i, at[next] + n})
+			i = at[next] + n
 		}
 	}
 	return out
 }
+
+// ticks is the length of the run of backticks that a text begins with.
+func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
 // outsideSpans takes lines from the text that begin inside of a code span. A span lies within one paragraph: lines of text
 // with no other line between them.

@@ -97,6 +97,7 @@ func clip(s string, bytes int) string {
 	if len(s) <= bytes {
 		return s
 	}
+	bytes = max(bytes, 0)
 	for bytes > 0 && !utf8.RuneStart(s[bytes]) {
 		bytes--
 	}

@@ -23,8 +23,22 @@ func mark(kind string, values ...string) string {
 	return strings.Join(parts, " ") + " -->"
 }
 
+// markers are the markers of a body: the lines it begins with. Behind them a marker can be anybody's, since hostile text
+// may stand in code as it is.
+func markers(body string) string {
+	rest := body
+	for strings.HasPrefix(rest, "<!-- prosecutor:") {
+		_, after, ok := strings.Cut(rest, "\n")
+		if !ok {
+			return body
+		}
+		rest = after
+	}
+	return body[:len(body)-len(rest)]
+}
+
 // has reports whether a body carries a marker with exactly these values.
-func has(body, marker string) bool { return strings.Contains(body, marker) }
+func has(body, marker string) bool { return strings.Contains(markers(body), marker) }
 
 // key identifies what is published: the repository by its id, since names change, and never anything of one attempt.
 func (t Target) key() string {
@@ -104,7 +118,7 @@ type Marked struct {
 // FindingOf reads the marker of a comment on a finding. Whoever relies on it has to know that the App wrote the comment:
 // anybody can write a marker.
 func FindingOf(body string) (Marked, bool) {
-	m := findingMarker.FindStringSubmatch(body)
+	m := findingMarker.FindStringSubmatch(markers(body))
 	if m == nil {
 		return Marked{}, false
 	}

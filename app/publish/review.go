@@ -53,7 +53,7 @@ func (st *state) opinion() (string, int64) {
 // commit of a review is not looked at: after a force-push it may be another one.
 func (st *state) posted(t Target) (id int64, approved bool) {
 	for _, r := range st.reviews {
-		m := reviewMarker.FindStringSubmatch(r.Body)
+		m := reviewMarker.FindStringSubmatch(markers(r.Body))
 		if m == nil {
 			continue
 		}

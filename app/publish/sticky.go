@@ -24,8 +24,9 @@ const (
 	stickyMark = "<!-- prosecutor:sticky -->"
 	// maxHandover bounds the hidden JSON, in bytes of base64.
 	maxHandover = 36 << 10
-	// maxHistory bounds the earlier verdicts that are kept.
-	maxHistory = 20
+	// maxHistory bounds the earlier verdicts that are kept, and maxHistoryBytes what they take, hidden, in base64.
+	maxHistory      = 20
+	maxHistoryBytes = 10 << 10
 	// maxStickyRows bounds the findings that are listed; the check run lists them all.
 	maxStickyRows = 25
 )
@@ -129,7 +130,7 @@ func shorten(s string, bytes int) string {
 
 // ReadHandover reads the blocking findings that a sticky comment carries. A caller has to know that the App wrote it.
 func ReadHandover(body string) (*Handover, error) {
-	m := handoverMarker.FindStringSubmatch(body)
+	m := handoverMarker.FindStringSubmatch(markers(body))
 	if m == nil {
 		return nil, fmt.Errorf("the comment carries no findings")
 	}
@@ -147,7 +148,7 @@ func ReadHandover(body string) (*Handover, error) {
 // history is the earlier verdicts that a sticky comment tells of, its own included, newest first. People with write access
 // can edit our comments, so what is not well-formed is dropped.
 func history(body string) []verdictOf {
-	m := historyMarker.FindStringSubmatch(body)
+	m := historyMarker.FindStringSubmatch(markers(body))
 	if m == nil {
 		return nil
 	}
@@ -159,17 +160,20 @@ func history(body string) []verdictOf {
 	if json.Unmarshal(raw, &out) != nil {
 		return nil
 	}
-	return out[:min(len(out), maxHistory+1)]
+	out = out[:min(len(out), maxHistory+1)]
+	for i, v := range out {
+		out[i] = verdictOf{Key: clip(v.Key, 200), Head: clip(safe(v.Head), 64), Title: report.OneLine(v.Title, 160), At: v.At}
+	}
+	return out
 }
 
 // sticky is the body of the sticky comment. before is its body up to now, or empty.
 func (p *Publication) sticky(t Target, before string, all []*group, checkRun, findings string, at time.Time) string {
-	now := verdictOf{Key: t.key(), Head: safe(t.Head), Title: p.Title, At: at.UTC().Truncate(time.Second)}
+	now := verdictOf{Key: t.key(), Head: safe(t.Head), Title: report.OneLine(p.Title, 160), At: at.UTC().Truncate(time.Second)}
 	earlier := slices.DeleteFunc(history(before), func(v verdictOf) bool { return v.Key == now.Key })
 	earlier = earlier[:min(len(earlier), maxHistory)]
 
 	var b strings.Builder
-	b.WriteString(stickyMark + "\n" + mark("at", t.key()) + "\n")
 	fmt.Fprintf(&b, "### %s\n\n", prose(p.Title, maxTitle))
 	fmt.Fprintf(&b, "Reviewed `%s`", safe(t.Head))
 	if l := p.Result.Ledger; l != nil && p.judged() {
@@ -201,14 +205,26 @@ func (p *Publication) sticky(t Target, before string, all []*group, checkRun, fi
 		b.WriteString("\n</details>\n")
 	}
 
-	hidden := ""
-	if raw, err := json.Marshal(append([]verdictOf{now}, earlier...)); err == nil {
-		hidden = mark("history", base64.StdEncoding.EncodeToString(raw)) + "\n"
-	}
+	hidden := stickyMark + "\n" + mark("at", t.key()) + "\n" + remember(now, earlier)
 	if handover != "" {
 		hidden += mark("findings", "v1", "base64", handover) + "\n"
 	}
-	return Cut(b.String(), maxBody-len(hidden)-1, "Cut: the check run has the whole of it.") + "\n" + hidden
+	return hidden + Cut(b.String(), maxBody-len(hidden), "Cut: the check run has the whole of it.")
+}
+
+// remember is the hidden history: as many verdicts as have room, the newest first.
+func remember(now verdictOf, earlier []verdictOf) string {
+	all := append([]verdictOf{now}, earlier...)
+	for ; len(all) > 0; all = all[:len(all)-1] {
+		raw, err := json.Marshal(all)
+		if err != nil {
+			return ""
+		}
+		if text := base64.StdEncoding.EncodeToString(raw); len(text) <= maxHistoryBytes {
+			return mark("history", text) + "\n"
+		}
+	}
+	return ""
 }
 
 // stickyTable lists what blocks.
