@@ -41,14 +41,14 @@ type PublishArgs struct {
 }
 
 // ResolveArgs is a job that finds the pull requests an event is about, which takes a request to GitHub that the receipt of the
-// webhook has no time for, and starts their runs. Either SHA or Ref is set.
+// webhook has no time for, and starts their runs. Either SHA or Ref is set. The deliveries it is for are those that the store
+// has down for the job.
 type ResolveArgs struct {
 	RepoID int64  `json:"repo_id" river:"unique"`
 	SHA    string `json:"sha" river:"unique"`
-	Ref    string `json:"ref" river:"unique"` // the branch that pull requests ask for
+	Ref    string `json:"ref" river:"unique"` // refs/heads/BRANCH that pull requests ask for, or refs/pull/N/...
 	// Event tells apart what has different effects on the same commit.
-	Event    string `json:"event" river:"unique"`
-	Delivery int64  `json:"delivery"`
+	Event string `json:"event" river:"unique"`
 }
 
 // CommandArgs is a job that carries out what a person asked for in a comment, by a button or by a label, after looking up
@@ -80,6 +80,17 @@ func (JudgeArgs) attempts() int { return 6 }
 func (PublishArgs) attempts() int { return 12 }
 func (ResolveArgs) attempts() int { return 8 }
 func (CommandArgs) attempts() int { return 8 }
+
+// again reports whether a job that runs already has to run once more when another one like it is enqueued. A judge job does
+// not: its run knows of the news. A command is given once.
+func again(job Job) bool {
+	switch job.(type) {
+	case PublishArgs, ResolveArgs:
+		return true
+	default:
+		return false
+	}
+}
 
 // live are the states of a job that is not finished. Uniqueness looks at these only: a finished job must not swallow the next
 // one like it.
@@ -124,13 +135,22 @@ func (e *cancelError) Unwrap() error { return e.err }
 
 type attemptKey struct{}
 
-type attempt struct{ n, of int }
+type attempt struct {
+	job   int64
+	n, of int
+}
 
 // Attempt is which attempt of its job a worker is called for, from 1, and how many there are at most. It is 0, 0 outside of a
 // worker.
 func Attempt(ctx context.Context) (n, of int) {
 	a, _ := ctx.Value(attemptKey{}).(attempt)
 	return a.n, a.of
+}
+
+// JobID is the job that a worker, or GaveUp, is called for; 0 outside of those.
+func JobID(ctx context.Context) int64 {
+	a, _ := ctx.Value(attemptKey{}).(attempt)
+	return a.job
 }
 
 // worker adapts a function of Workers to River.
@@ -156,7 +176,8 @@ func (w *worker[T]) Work(ctx context.Context, job *river.Job[T]) error {
 		return err
 	}
 	began := time.Now()
-	err := w.run(context.WithValue(ctx, attemptKey{}, attempt{job.Attempt, job.MaxAttempts}), job.Args)
+	ctx = context.WithValue(ctx, attemptKey{}, attempt{job.ID, job.Attempt, job.MaxAttempts})
+	err := w.run(ctx, job.Args)
 	w.q.metrics.observe(job.Kind, err, time.Since(began))
 	var snooze *snoozeError
 	var cancel *cancelError

@@ -221,9 +221,9 @@ func (q *River) EnqueueTx(ctx context.Context, tx *store.Tx, job Job, opts ...En
 	if err != nil {
 		return 0, fmt.Errorf("enqueueing a %s job: %w", job.Kind(), err)
 	}
-	if res.UniqueSkippedAsDuplicate && job.Kind() == (PublishArgs{}).Kind() {
-		// The one that is there may have read the run before it became what is to be published now.
-		if err := q.WakeTx(ctx, tx, res.Job.ID); err != nil {
+	if res.UniqueSkippedAsDuplicate && again(job) {
+		// The one that is there may run, and have read past what this one is for.
+		if err := q.runAgain(ctx, tx, res.Job.ID); err != nil {
 			return 0, err
 		}
 	}

@@ -79,9 +79,14 @@ func (q *River) WakeTx(ctx context.Context, tx *store.Tx, id int64) error {
 		return err
 	}
 	// It may be about to fall asleep, in a transaction that is not ours.
-	_, err = tx.SQL().ExecContext(ctx, `INSERT INTO queue_wakes (job_id) SELECT id FROM river_job WHERE id = $1 AND state = 'running' ON CONFLICT DO NOTHING`, id)
+	return q.runAgain(ctx, tx, id)
+}
+
+// runAgain has a job that runs run again when it is through.
+func (q *River) runAgain(ctx context.Context, tx *store.Tx, id int64) error {
+	_, err := tx.SQL().ExecContext(ctx, `INSERT INTO queue_wakes (job_id) SELECT id FROM river_job WHERE id = $1 AND state = 'running' ON CONFLICT DO NOTHING`, id)
 	if err != nil {
-		return doing(err)
+		return fmt.Errorf("having job %d run again: %w", id, err)
 	}
 	return nil
 }
@@ -94,8 +99,8 @@ func (q *River) clearWake(ctx context.Context, id int64) error {
 	return nil
 }
 
-// wakeUp has those jobs run that were woken while they ran and have fallen asleep since. A publish job that has finished
-// meanwhile runs once more: its run has changed under it.
+// wakeUp has those jobs run that were woken while they ran and have fallen asleep since. A job that again speaks of, and that
+// has finished meanwhile, runs once more: what it is about has changed under it.
 func (q *River) wakeUp(ctx context.Context) error {
 	var any int
 	err := q.st.Reader().QueryRowContext(ctx, `SELECT 1 FROM queue_wakes LIMIT 1`).Scan(&any)
@@ -108,7 +113,7 @@ func (q *River) wakeUp(ctx context.Context) error {
 	return q.st.InTx(ctx, func(tx *store.Tx) error {
 		for _, stmt := range []string{
 			`UPDATE river_job SET state = 'available', finalized_at = NULL, scheduled_at = ` + q.words().now + ` WHERE id IN (SELECT job_id FROM queue_wakes)
-				AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind = 'publish'
+				AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind IN ('publish', 'resolve')
 					AND NOT EXISTS (SELECT 1 FROM river_job o WHERE o.unique_key = river_job.unique_key AND o.id <> river_job.id AND o.state IN ` + liveJobs + `))`,
 			`DELETE FROM queue_wakes WHERE job_id NOT IN (SELECT id FROM river_job WHERE state = 'running')`,
 		} {

@@ -55,8 +55,8 @@ func (x *Tx) Receive(ctx context.Context, d Delivery) (out Delivery, fresh bool,
 	// Inserting first leaves no gap between two processes that receive the same delivery: the second one waits here for the
 	// first one's transaction, and then sees what came of it.
 	var attempts int
-	err = x.row(ctx, `INSERT INTO deliveries (guid, event, action, installation_id, repo_id, sender, state, reason, attempts, payload, size, received_at, finished_at)
-		VALUES (?, ?, ?, ?, ?, ?, 'received', '', 1, ?, ?, ?, 0)
+	err = x.row(ctx, `INSERT INTO deliveries (guid, event, action, installation_id, repo_id, sender, state, reason, attempts, job_id, payload, size, received_at, finished_at)
+		VALUES (?, ?, ?, ?, ?, ?, 'received', '', 1, 0, ?, ?, ?, 0)
 		ON CONFLICT (guid) DO UPDATE SET attempts = deliveries.attempts + 1 RETURNING id, attempts, state, reason`,
 		d.GUID, d.Event, d.Action, d.Installation, d.RepoID, d.Sender, packed, len(d.Payload), millis(x.Now())).Scan(&d.ID, &attempts, &d.State, &d.Reason)
 	if err != nil {
@@ -68,7 +68,7 @@ func (x *Tx) Receive(ctx context.Context, d Delivery) (out Delivery, fresh bool,
 	}
 	if attempts > 1 {
 		// The payload is stored anew, because that of a failed delivery may have been pruned.
-		if _, err := x.exec(ctx, `UPDATE deliveries SET state = 'received', reason = '', payload = ?, size = ?, finished_at = 0 WHERE id = ?`, packed, len(d.Payload), d.ID); err != nil {
+		if _, err := x.exec(ctx, `UPDATE deliveries SET state = 'received', reason = '', job_id = 0, payload = ?, size = ?, finished_at = 0 WHERE id = ?`, packed, len(d.Payload), d.ID); err != nil {
 			return Delivery{}, false, fmt.Errorf("recording delivery %s again: %w", d.GUID, err)
 		}
 		d.State, d.Reason = Received, ""
@@ -84,6 +84,36 @@ func (x *Tx) SetDelivery(ctx context.Context, id int64, state DeliveryState, rea
 	}
 	if _, err := x.exec(ctx, `UPDATE deliveries SET state = ?, reason = ?, finished_at = ? WHERE id = ? AND state <> 'done'`, string(state), reason, finished, id); err != nil {
 		return fmt.Errorf("recording that delivery %d is %s: %w", id, state, err)
+	}
+	return nil
+}
+
+// SetDeliveryJob records the job that is at a delivery. Several deliveries can share one job.
+func (x *Tx) SetDeliveryJob(ctx context.Context, id, job int64) error {
+	if _, err := x.exec(ctx, `UPDATE deliveries SET job_id = ? WHERE id = ?`, job, id); err != nil {
+		return fmt.Errorf("recording the job of delivery %d: %w", id, err)
+	}
+	return nil
+}
+
+// DeliveriesOfJob returns the ids of the deliveries that a job is at and that are not finished, by id.
+func (x *Tx) DeliveriesOfJob(ctx context.Context, job int64) ([]int64, error) {
+	ids, err := collect(ctx, x.s, x.tx, func(rows *sql.Rows) (int64, error) {
+		var id int64
+		err := rows.Scan(&id)
+		return id, err
+	}, `SELECT id FROM deliveries WHERE job_id = ? AND job_id <> 0 AND state = 'enqueued' ORDER BY id`, job)
+	if err != nil {
+		return nil, fmt.Errorf("reading the deliveries of job %d: %w", job, err)
+	}
+	return ids, nil
+}
+
+// FailDeliveries records that a job was given up, and with it the deliveries it was at.
+func (x *Tx) FailDeliveries(ctx context.Context, job int64, reason string) error {
+	_, err := x.exec(ctx, `UPDATE deliveries SET state = 'failed', reason = ?, finished_at = ? WHERE job_id = ? AND job_id <> 0 AND state = 'enqueued'`, reason, millis(x.Now()), job)
+	if err != nil {
+		return fmt.Errorf("failing the deliveries of job %d: %w", job, err)
 	}
 	return nil
 }

@@ -124,3 +124,10 @@ func (x *Tx) PullsByBase(ctx context.Context, repoID int64, ref string) ([]Pull,
 func (x *Tx) PullsByHeadRef(ctx context.Context, repoID int64, ref string) ([]Pull, error) {
 	return x.s.pulls(ctx, x.tx, `repo_id = ? AND head_ref = ? AND head_repo_id = repo_id AND state = 'open'`, repoID, ref)
 }
+
+// BlockedPulls returns the open pull requests of a repository whose newest head is being judged or was not let pass, by
+// number: those that may pass when something is taken back that was held against them.
+func (x *Tx) BlockedPulls(ctx context.Context, repoID int64) ([]Pull, error) {
+	return x.s.pulls(ctx, x.tx, `repo_id = ? AND state = 'open' AND EXISTS (SELECT 1 FROM runs r WHERE r.repo_id = pulls.repo_id AND r.pr = pulls.number AND r.head = pulls.head
+		AND (r.state IN `+liveStates+` OR r.conclusion IN ('failure', 'action_required')))`, repoID)
+}

@@ -46,6 +46,7 @@ CREATE TABLE deliveries (
 	state           TEXT    NOT NULL, -- received, enqueued, done, failed, ignored
 	reason          TEXT    NOT NULL,
 	attempts        BIGINT NOT NULL, -- how often it came
+	job_id          BIGINT NOT NULL, -- the resolve or command job that is at it, or 0
 	payload         BYTEA,             -- gzip; NULL after it was pruned
 	size            BIGINT NOT NULL, -- of the payload, before gzip
 	received_at     BIGINT NOT NULL,
@@ -53,6 +54,7 @@ CREATE TABLE deliveries (
 );
 
 CREATE INDEX deliveries_by_state ON deliveries (state, finished_at);
+CREATE INDEX deliveries_by_job ON deliveries (job_id) WHERE job_id <> 0;
 
 CREATE TABLE runs (
 	id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
