@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -135,7 +136,7 @@ func attachPatches(c *change) {
 
 // tooLarge is the refusal of a diff that breaks a limit; nil when it breaks none.
 func (c *change) tooLarge(resource string) *reply {
-	message := ""
+	var message string
 	switch {
 	case len(c.files) > maxDiffFiles:
 		message = fmt.Sprintf("Sorry, the diff exceeded the maximum number of files (%d). Consider using 'List pull requests files' API or locally cloning the repository instead.", maxDiffFiles)
@@ -163,7 +164,7 @@ func (c *change) diffReply(resource string) reply {
 }
 
 func (r *Repo) fileJSON(f changedFile, head string) object {
-	escaped := strings.NewReplacer("%", "%25", " ", "%20", "#", "%23", "?", "%3F").Replace(f.path)
+	escaped := (&url.URL{Path: f.path}).EscapedPath()
 	body := object{
 		"sha": f.sha, "filename": f.path, "status": f.status, "additions": f.additions, "deletions": f.deletions, "changes": f.additions + f.deletions,
 		"blob_url": r.web() + "/blob/" + head + "/" + escaped, "raw_url": r.web() + "/raw/" + head + "/" + escaped,
