@@ -298,7 +298,7 @@ func (c *Collector) collect(ctx context.Context, s *session, f *File, p *pull, a
 	})
 	work.Go(func() error {
 		scan = s.scan(gctx, f, p, analyses)
-		return gctx.Err()
+		return stops(gctx, scan)
 	})
 	work.Go(func() (err error) {
 		tip, err = s.checked(gctx, f.Head, p.Tip.Nodes)

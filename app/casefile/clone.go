@@ -66,6 +66,12 @@ type clone struct {
 var errCloneSize = errors.New("the clone is larger than is allowed")
 
 func (s *session) clone(ctx context.Context) (*clone, error) {
+	token, err := s.c.opt.Token(ctx, s.installation, ghclient.Scope{
+		RepositoryIDs: []int64{s.repoID}, Permissions: map[string]string{"contents": "read", "metadata": "read"},
+	})
+	if err != nil {
+		return nil, failed(err, "a token for cloning %s/%s", s.owner, s.repo)
+	}
 	select {
 	case s.c.clones <- struct{}{}:
 	case <-ctx.Done():
@@ -75,7 +81,7 @@ func (s *session) clone(ctx context.Context) (*clone, error) {
 	timed, stop := context.WithTimeoutCause(ctx, s.c.opt.CloneLimit, errCloneTime)
 	c.ctx, c.cancel = context.WithCancelCause(timed)
 	context.AfterFunc(c.ctx, stop)
-	if err := c.start(); err != nil {
+	if err := c.start(token); err != nil {
 		close(c.done)
 		c.close()
 		return nil, err
@@ -86,14 +92,8 @@ func (s *session) clone(ctx context.Context) (*clone, error) {
 
 var errCloneTime = errors.New("cloning took longer than is allowed")
 
-func (c *clone) start() error {
+func (c *clone) start(token string) error {
 	opt := c.s.c.opt
-	token, err := opt.Token(c.ctx, c.s.installation, ghclient.Scope{
-		RepositoryIDs: []int64{c.s.repoID}, Permissions: map[string]string{"contents": "read", "metadata": "read"},
-	})
-	if err != nil {
-		return failed(err, "a token for cloning %s/%s", c.s.owner, c.s.repo)
-	}
 	u, err := url.Parse(opt.HTML)
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("cloning %s/%s: %q is not the URL of a host", c.s.owner, c.s.repo, opt.HTML)
@@ -107,7 +107,7 @@ func (c *clone) start() error {
 	}
 	login := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
 	c.secret = []string{token, login}
-	c.env = cloneEnv(c.dir, u, remote, login)
+	c.env = cloneEnv(c.dir, u, login)
 	if _, err := c.git(nil, "init", "--quiet", "--bare", "--template=", "."); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *clone) start() error {
 }
 
 // cloneEnv is all that git gets to see.
-func cloneEnv(dir string, host *url.URL, remote, login string) []string {
+func cloneEnv(dir string, host *url.URL, login string) []string {
 	settings := [][2]string{
 		{"http." + host.Scheme + "://" + host.Host + "/.extraHeader", "Authorization: Basic " + login},
 		{"http.followRedirects", "false"},
@@ -159,6 +159,8 @@ func (c *clone) git(input []byte, args ...string) (string, error) {
 	switch cause := context.Cause(c.ctx); {
 	case err == nil && stdout.over:
 		return "", notWhole("git has more to say about the change than is read")
+	case err == nil && args[0] == "fetch" && size(c.dir) > c.s.c.opt.MaxClone:
+		return "", notWhole("%v", errCloneSize)
 	case err == nil:
 		return string(stdout.Bytes()), nil
 	case errors.Is(cause, errCloneSize), errors.Is(cause, errCloneTime):
@@ -291,12 +293,12 @@ func (c *clone) close() {
 
 func size(dir string) int64 {
 	var total int64
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // files come and go while git works
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			total += info.Size()
+	// Files come and go while git works: what cannot be looked at now is passed over.
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, failed error) error {
+		if failed == nil {
+			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+				total += info.Size()
+			}
 		}
 		return nil
 	})

@@ -417,6 +417,17 @@ func TestGoneAndMoved(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("code scanning limited", func(t *testing.T) {
+		h := newHub(t)
+		h.on("GET /repos/acme/pay/code-scanning/analyses", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			status(403, "You have exceeded a secondary rate limit.")(w, r)
+		})
+		_, err := h.collect(nil, hubRequest())
+		if _, ok := errorAs[*ghclient.RateLimitError](err); !ok {
+			t.Errorf("a limit was taken for evidence: %v", err)
+		}
+	})
 	t.Run("limited", func(t *testing.T) {
 		h := newHub(t)
 		h.on("GET /repos/acme/pay/compare/"+shaC+"..."+shaA, func(w http.ResponseWriter, r *http.Request) {

@@ -166,6 +166,9 @@ func section(f *github.CommitFile, before, after map[string]treeFile) (text, why
 	case patch == "" && f.GetChanges() > 0:
 		// It stands in the diff like a binary file, so that its path counts.
 		why = fmt.Sprintf("its change of %d lines is too large for GitHub to list", f.GetChanges())
+	case strings.Contains(patch, "\uFFFD"):
+		// The list is JSON, which has no place for bytes that are no UTF-8.
+		patch, why = "", "its text is not UTF-8, and GitHub's list replaces what is not"
 	}
 	fmt.Fprintf(&b, "index %s..%s", was.oid, is.oid)
 	if !added && !removed && was.mode == is.mode {

@@ -141,7 +141,7 @@ func (c *Collector) CollectGroup(ctx context.Context, r GroupRequest) (*Group, e
 	})
 	work.Go(func() error {
 		scan = s.groupScan(gctx, &g.File, request)
-		return gctx.Err()
+		return stops(gctx, scan)
 	})
 	work.Go(func() (err error) {
 		tip, err = s.checked(gctx, r.Head, []tipNode{{tip}})

@@ -182,18 +182,6 @@ func (h *hub) requests() []string {
 	return log
 }
 
-func (h *hub) count(name string) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := 0
-	for _, l := range h.log {
-		if l == name {
-			n++
-		}
-	}
-	return n
-}
-
 func (h *hub) clients() *ghclient.Clients {
 	h.t.Helper()
 	c, err := ghclient.New(ghclient.Options{

@@ -102,6 +102,20 @@ func scanFailure(err error) analysesRead {
 	}
 }
 
+// stops returns a failure that is not one of code scanning but of all reading: a limit, a lost installation, a caller that
+// gave up. It ends the collecting; any other failure makes the evidence unavailable (semantics 5).
+func stops(ctx context.Context, scan evidence.Scan) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch ghclient.ClassOf(scan.Err) {
+	case ghclient.ClassRateLimited, ghclient.ClassInstallationGone, ghclient.ClassSuspended:
+		return failed(scan.Err, "reading code scanning")
+	default:
+		return nil
+	}
+}
+
 // scan reads what code scanning says about the pull request. It never fails: what could not be read is in Err.
 func (s *session) scan(ctx context.Context, f *File, p *pull, all analysesRead) evidence.Scan {
 	scan := evidence.Scan{PR: evidence.PullRequest{Number: f.PR, BaseBranch: f.BaseBranch, Commits: []string{f.Head}}}
