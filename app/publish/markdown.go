@@ -50,7 +50,11 @@ func code(s string, limit int, cell bool) string {
 	if s == "" {
 		return ""
 	}
-	if cell {
+	if cell && strings.Contains(s, "|") {
+		// In a table a bar is escaped also inside of code, but a backslash before it is then taken for an escape of its own.
+		if strings.Contains(s, `\`) {
+			return "<code>" + prose(s, limit) + "</code>"
+		}
 		return report.MarkdownCode(s)
 	}
 	ticks := strings.Repeat("`", longestRun(s)+1)
@@ -136,7 +140,13 @@ func Cut(s string, limit int, note string) string {
 				fence = ""
 			}
 		} else if fence == "" {
-			details += strings.Count(line, "<details") - strings.Count(line, "</details>")
+			// Only lines of ours begin with a tag; hostile text has it in code or escaped.
+			switch {
+			case strings.HasPrefix(line, "<details>"):
+				details++
+			case strings.TrimSpace(line) == "</details>" && details > 0:
+				details--
+			}
 		}
 		if b.Len()+len(line)+len(closing()) > limit {
 			fence, details = wasFence, wasDetails
