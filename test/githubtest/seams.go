@@ -51,11 +51,5 @@ func (s *Server) stopSeams() { s.hooks.stop() }
 // intercept stands before REST and GraphQL: faults are injected here.
 func (s *Server) intercept(next http.Handler) http.Handler { return next }
 
-// serveGraphQL answers the GraphQL API. It authenticates by s.authenticate.
-func (s *Server) serveGraphQL(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }
-
 // extraRoutes are REST routes of files beside the core, such as those of hook deliveries.
 func (s *Server) extraRoutes() map[string]route { return deliveryRoutes() }
-
-// limited may refuse a request for a rate limit; the caller holds s.mu. It runs after authentication, before the handler.
-func (s *Server) limited(*call) (reply, bool) { return reply{}, false }
