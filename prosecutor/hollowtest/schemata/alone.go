@@ -100,7 +100,7 @@ func (r *run) greenAlone(ctx context.Context, m *mutant, o *oracle, dir string) 
 		return err
 	}
 	plain := &oracle{mod: o.mod, list: o.list, bin: bins[o.list.ImportPath]}
-	if err := r.runner.baseline(ctx, plain); err != nil {
+	if err := r.runner.baseline(ctx, plain, 0); err != nil {
 		return err
 	}
 	if len(plain.red) > 0 {

@@ -21,6 +21,7 @@ const (
 	aridCleanup   = "arid: closing and cancelling"
 	aridWiring    = "arid: flags and exit of main"
 	aridDebug     = "arid: debug output"
+	aridBeside    = "arid: a zero value beside a failure"
 )
 
 // logPackages hold what logs, traces and counts.

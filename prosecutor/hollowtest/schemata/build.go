@@ -123,7 +123,14 @@ func (w *workspace) settle(p *pkg) (map[*file]string, error) {
 		}
 		dropped := 0
 		for _, e := range problems {
-			dropped += w.drop(e.file, e.line, round == rounds-2, e.text)
+			dropped += w.drop(e.file, e.line, e.line, round == rounds-2, e.text)
+		}
+		if dropped == 0 {
+			// An error at the end of a function is caused by something in it.
+			for _, e := range problems {
+				lo, hi := functionAround(e.file, e.line)
+				dropped += w.drop(e.file, lo, hi, false, e.text)
+			}
 		}
 		if dropped == 0 {
 			return nil, fmt.Errorf("instrumenting %s: %s:%d: %s", p.list.ImportPath, problems[0].file.path, problems[0].line, problems[0].text)
@@ -143,11 +150,11 @@ func live(sites []*site) bool {
 	return false
 }
 
-// drop takes the mutants at a line out of the build, or all of the file.
-func (w *workspace) drop(f *file, line int, whole bool, why string) int {
+// drop takes the mutants that touch a range of lines out of the build, or all of the file.
+func (w *workspace) drop(f *file, from, to int, whole bool, why string) int {
 	n := 0
 	for _, s := range w.sites[f] {
-		if lo, hi := lineAt(f.src, s.lo), lineAt(f.src, s.hi); !whole && (line < lo || line > hi) {
+		if lo, hi := lineAt(f.src, s.lo), lineAt(f.src, s.hi); !whole && (to < lo || from > hi) {
 			continue
 		}
 		for _, m := range s.mutants {
@@ -158,6 +165,17 @@ func (w *workspace) drop(f *file, line int, whole bool, why string) int {
 		}
 	}
 	return n
+}
+
+// functionAround returns the lines of the declaration that holds a line.
+func functionAround(f *file, line int) (lo, hi int) {
+	for _, d := range f.ast.Decls {
+		lo, hi := f.pkg.fset.PositionFor(d.Pos(), false).Line, f.pkg.fset.PositionFor(d.End(), false).Line
+		if lo <= line && line <= hi {
+			return lo, hi
+		}
+	}
+	return line, line
 }
 
 func lineAt(src []byte, offset int) int { return strings.Count(string(src[:offset]), "\n") + 1 }

@@ -46,6 +46,11 @@ const (
 	// confirmWithin is how long a whole test suite may take to be run again for each survivor, against tests that leave
 	// goroutines behind for others to be blamed.
 	confirmWithin = time.Second
+	// dependentShare is the part of the budget that the tests of importing packages get, and leastDependents its least.
+	dependentShare  = 3
+	leastDependents = 20 * time.Second
+	// dependentWall is how long the tests of one importing package may take without a mutant.
+	dependentWall = 30 * time.Second
 )
 
 // Reasons of mutants without a verdict.
@@ -165,7 +170,7 @@ func (r *run) measure(ctx context.Context, scratch string) error {
 	if r.report.Problem != hollowtest.NoProblem {
 		return nil
 	}
-	if err := r.baselines(ctx, r.allOracles()); err != nil {
+	if err := r.baselines(ctx, r.allOracles(), 0); err != nil {
 		return err
 	}
 	var red []string
@@ -539,11 +544,12 @@ func (r *run) allOracles() []*oracle {
 	return all
 }
 
-func (r *run) baselines(ctx context.Context, oracles []*oracle) error {
+// baselines runs the tests without a mutant, each no longer than wall when that is not 0.
+func (r *run) baselines(ctx context.Context, oracles []*oracle, wall time.Duration) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, r.workers()/2))
 	for _, o := range oracles {
-		g.Go(func() error { return r.runner.baseline(ctx, o) })
+		g.Go(func() error { return r.runner.baseline(ctx, o, wall) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -616,6 +622,7 @@ func (r *run) ask(ctx context.Context, m *mutant, oracles []*oracle) error {
 		verdict = trial{status: m.status, reason: m.reason}
 	}
 	var tests []string
+	var err error
 	hint := ""
 	for _, o := range oracles {
 		if o.dead != "" {
@@ -634,12 +641,16 @@ func (r *run) ask(ctx context.Context, m *mutant, oracles []*oracle) error {
 		for _, t := range covering {
 			tests = append(tests, o.name(t, m))
 		}
-		v, err := r.decide(ctx, o, m, first, all)
-		if err != nil {
-			return err
-		}
-		if m.infects && len(o.infected[m.id]) == 0 {
+		never := m.infects && len(o.infected[m.id]) == 0
+		if never {
 			hint = "never"
+		}
+		var v trial
+		if never && o.list != m.file.pkg.list {
+			// Tests of other packages that never see another value are not run for it.
+			v = trial{status: hollowtest.Survived}
+		} else if v, err = r.decide(ctx, o, m, first, all); err != nil {
+			return err
 		}
 		if v.status.Noticed() || v.status == hollowtest.Undetermined || verdict.status == hollowtest.NotCovered {
 			verdict = v
@@ -741,8 +752,14 @@ func (r *run) again(ctx context.Context, o *oracle, flaky string) error {
 }
 
 // dependents asks the tests of packages that import the changed ones about the mutants that nobody has noticed.
-func (r *run) dependents(ctx context.Context, scratch string) error {
+func (r *run) dependents(outer context.Context, scratch string) error {
 	const chunk = 6
+	ctx := outer
+	if r.req.Budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(outer, max(r.req.Budget/dependentShare, leastDependents))
+		defer cancel()
+	}
 	for _, m := range r.mods {
 		asked := make(map[string]bool)
 		for {
@@ -765,7 +782,7 @@ func (r *run) dependents(ctx context.Context, scratch string) error {
 				break
 			}
 			if err := r.askDependents(ctx, m, next, open, scratch); err != nil {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil && outer.Err() == nil {
 					r.dependentsLeft(open)
 					return nil
 				}
@@ -820,7 +837,7 @@ func (r *run) askDependents(ctx context.Context, m *modRun, next []*listed, open
 			fresh = append(fresh, &oracle{mod: m.mod, list: p, bin: bins[p.ImportPath], names: names[p.ImportPath]})
 		}
 	}
-	if err := r.baselines(ctx, fresh); err != nil {
+	if err := r.baselines(ctx, fresh, dependentWall); err != nil {
 		return err
 	}
 	var todo []*mutant

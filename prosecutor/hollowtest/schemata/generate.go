@@ -558,8 +558,14 @@ var arithmetics = map[token.Token]struct {
 
 func (g *generator) arithmetic(b *ast.BinaryExpr, operand types.Type, x, y string) {
 	if b.Op == token.ADD && all(operand, isString) {
-		left := g.make(Concat, b.OpPos, b.Pos(), b.End(), x)
-		right := g.make(Concat, b.OpPos, b.Pos(), b.End(), y)
+		// In a chain each level drops its right side, and the innermost its left side too. A literal has a mutant of its own.
+		var left, right *mutant
+		if !isStringLiteral(b.Y) {
+			left = g.make(Concat, b.OpPos, b.Pos(), b.End(), x)
+		}
+		if inner, ok := ast.Unparen(b.X).(*ast.BinaryExpr); (!ok || inner.Op != token.ADD || g.info.Types[b.X].Value != nil) && !isStringLiteral(b.X) {
+			right = g.make(Concat, b.OpPos, b.Pos(), b.End(), y)
+		}
 		if !total(g.info, b.X) || !total(g.info, b.Y) {
 			g.inStatement(left, noHelper)
 			g.inStatement(right, noHelper)
@@ -599,6 +605,11 @@ func (g *generator) arithmetic(b *ast.BinaryExpr, operand types.Type, x, y strin
 		x, y := g.operands(b, inner)
 		return call(a.helper, x, y, ids(m))
 	}, m)
+}
+
+func isStringLiteral(e ast.Expr) bool {
+	lit, ok := ast.Unparen(e).(*ast.BasicLit)
+	return ok && lit.Kind == token.STRING
 }
 
 func (g *generator) unary(u *ast.UnaryExpr) {
@@ -670,10 +681,14 @@ func (g *generator) condition(c ast.Expr, both bool) {
 			no = g.make(ErrorCheck, c.Pos(), c.Pos(), c.End(), "("+src+") && false")
 		}
 	} else {
-		if both {
+		// A side of && that is true decides as the whole does where it would be true; and so with || and false.
+		b, _ := ast.Unparen(c).(*ast.BinaryExpr)
+		if both && (b == nil || b.Op != token.LAND) {
 			yes = g.make(ConditionTrue, c.Pos(), c.Pos(), c.End(), "("+src+") || true")
 		}
-		no = g.make(ConditionFalse, c.Pos(), c.Pos(), c.End(), "("+src+") && false")
+		if b == nil || b.Op != token.LOR {
+			no = g.make(ConditionFalse, c.Pos(), c.Pos(), c.End(), "("+src+") && false")
+		}
 	}
 	if yes != nil {
 		yes.shown = "true"
@@ -704,6 +719,7 @@ func (g *generator) errorCheck(c ast.Expr) (check, negated bool) {
 }
 
 func (g *generator) cases(body *ast.BlockStmt, tagless bool) {
+	terminates := g.endsWithReturn()
 	for _, s := range body.List {
 		c, ok := s.(*ast.CaseClause)
 		if !ok {
@@ -714,7 +730,7 @@ func (g *generator) cases(body *ast.BlockStmt, tagless bool) {
 				g.condition(e, true)
 			}
 		}
-		if (!tagless || c.List == nil) && len(c.Body) > 0 {
+		if (!tagless || c.List == nil) && len(c.Body) > 0 && !terminates {
 			m := g.make(CaseBody, c.Case, c.Colon+1, c.Colon+1, " break; ")
 			if m != nil {
 				m.from = string(g.f.src[g.offset(c.Case) : g.offset(c.Colon)+1])
@@ -855,6 +871,36 @@ func (g *generator) endsFunction(s ast.Stmt) bool {
 		return true
 	}
 	return false
+}
+
+// endsWithReturn reports whether the visited statement may be what makes a function with results end in a return. It must
+// not learn to be left in another way: that is no program.
+func (g *generator) endsWithReturn() bool {
+	if sig := g.signature(); sig == nil || sig.Results().Len() == 0 {
+		return false
+	}
+	for i := len(g.stack) - 1; i > 0; i-- {
+		child, ok := g.stack[i].(ast.Stmt)
+		var list []ast.Stmt
+		switch p := g.stack[i-1].(type) {
+		case *ast.FuncDecl, *ast.FuncLit:
+			return true
+		case *ast.BlockStmt:
+			list = p.List
+		case *ast.CaseClause:
+			list = p.Body
+		case *ast.CommClause:
+			list = p.Body
+		}
+		if ok && list != nil && list[len(list)-1] != child {
+			if _, clause := child.(*ast.CaseClause); !clause {
+				if _, clause := child.(*ast.CommClause); !clause {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 func (g *generator) expression(s *ast.ExprStmt) {
@@ -1112,6 +1158,16 @@ func (g *generator) constant(e ast.Expr, tv types.TypeAndValue) {
 	case *ast.IncDecStmt, *ast.SwitchStmt:
 		return
 	}
+	before := len(g.mutants)
+	if g.besideFailure(e, tv) {
+		defer func() {
+			for _, m := range g.mutants[before:] {
+				if m.skip == "" {
+					m.skip = aridBeside
+				}
+			}
+		}()
+	}
 	switch tv.Value.Kind() {
 	case constant.Bool:
 		name, ok := ast.Unparen(e).(*ast.Ident)
@@ -1147,6 +1203,37 @@ func (g *generator) constant(e ast.Expr, tv types.TypeAndValue) {
 		}
 		g.literal(e, IntLiteral, lit.Pos(), lit.Pos(), lit.End(), strconv.FormatInt(v+1, 10), tv)
 	}
+}
+
+// besideFailure recognises a zero value that is returned beside an error or a false, where nobody looks at it.
+func (g *generator) besideFailure(e ast.Expr, tv types.TypeAndValue) bool {
+	parent, child := g.outer()
+	r, ok := parent.(*ast.ReturnStmt)
+	if !ok || len(r.Results) < 2 || r.Results[len(r.Results)-1] == child {
+		return false
+	}
+	switch tv.Value.Kind() {
+	case constant.Bool:
+		if constant.BoolVal(tv.Value) {
+			return false
+		}
+	case constant.String:
+		if constant.StringVal(tv.Value) != "" {
+			return false
+		}
+	case constant.Int, constant.Float:
+		if constant.Sign(tv.Value) != 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	last := g.info.Types[r.Results[len(r.Results)-1]]
+	if last.Value != nil && last.Value.Kind() == constant.Bool {
+		return !constant.BoolVal(last.Value)
+	}
+	sig := g.signature()
+	return sig != nil && isError(sig.Results().At(sig.Results().Len()-1).Type()) && !last.IsNil()
 }
 
 // literal replaces a literal within a constant expression e by text.

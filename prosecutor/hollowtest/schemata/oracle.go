@@ -172,10 +172,10 @@ const baselineOutput = 32 << 20
 
 // baseline runs the tests without a mutant: once to record, and beside it once as they are. Tests that fail in one of two
 // quiet runs are flaky; tests that fail in both are red.
-func (r *runner) baseline(ctx context.Context, o *oracle) error {
+func (r *runner) baseline(ctx context.Context, o *oracle, wall time.Duration) error {
 	o.flaky, o.kills, o.times = map[string]bool{}, map[string]int{}, map[string]time.Duration{}
 	record := func() (testOutput, hollowtest.ExecResult, error) {
-		res, exe, err := r.run(ctx, runSpec{o: o, suffix: "record", args: append(o.baseArgs(), "-test.parallel=1"), output: baselineOutput, keepLink: true})
+		res, exe, err := r.run(ctx, runSpec{o: o, suffix: "record", args: append(o.baseArgs(), "-test.parallel=1"), wall: wall, output: baselineOutput, keepLink: true})
 		if err != nil {
 			return testOutput{}, res, err
 		}
@@ -184,7 +184,7 @@ func (r *runner) baseline(ctx context.Context, o *oracle) error {
 		return parseOutput(res.Output), res, err
 	}
 	normal := func() (testOutput, hollowtest.ExecResult, error) {
-		res, _, err := r.run(ctx, runSpec{o: o, args: o.baseArgs(), output: baselineOutput})
+		res, _, err := r.run(ctx, runSpec{o: o, args: o.baseArgs(), wall: wall, output: baselineOutput})
 		return parseOutput(res.Output), res, err
 	}
 	type answer struct {
@@ -201,6 +201,10 @@ func (r *runner) baseline(ctx context.Context, o *oracle) error {
 	second := <-beside
 	if err := errors.Join(err, second.err); err != nil {
 		return err
+	}
+	if res.TimedOut || second.res.TimedOut {
+		o.dead = "its tests take longer than " + wall.String()
+		return nil
 	}
 	if !green(out, res) || !green(second.out, second.res) {
 		// Once more, one after the other.
@@ -361,6 +365,8 @@ const (
 	leastMemory = 1 << 30
 	rssFactor   = 8
 	trialOutput = 256 << 10
+	// inTurnWithin is how long tests may take that are not let run in parallel.
+	inTurnWithin = 500 * time.Millisecond
 )
 
 // try runs tests against a mutant. Nil means all of them.
@@ -372,6 +378,10 @@ func (r *runner) try(ctx context.Context, o *oracle, id int32, tests []string) (
 		suffix = ""
 	}
 	args := append(o.baseArgs(), "-test.failfast")
+	if o.expected(tests) <= inTurnWithin {
+		// In turn, parallel tests fail in the same order each time.
+		args = append(args, "-test.parallel=1")
+	}
 	if tests != nil && len(tests) < len(o.times) {
 		if pattern := quoteTests(tests); len(pattern) < 64<<10 {
 			args = append(args, "-test.run="+pattern)
@@ -422,7 +432,7 @@ func (o *oracle) judge(res hollowtest.ExecResult, hits, ticks int64, wall time.D
 	case hollowtest.Killed:
 		switch {
 		case len(out.failed) > 0:
-			v.killer = out.failed[0]
+			v.killer = slices.Min(out.failed)
 		case out.running != "":
 			v.killer = out.running
 		case out.ran:
