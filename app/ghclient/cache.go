@@ -49,7 +49,7 @@ func (c *cache) get(key string) (*answer, bool) {
 	if !ok {
 		return nil, false
 	}
-	e := el.Value.(*entry) //nolint:forcetypeassert // the list holds nothing else
+	e := el.Value.(*entry) // the list holds nothing else
 	if c.now().Sub(e.at) > cacheAge {
 		c.remove(el)
 		return nil, false
@@ -87,7 +87,7 @@ func (c *cache) put(installation int64, key string, a *answer) {
 }
 
 func (c *cache) remove(el *list.Element) {
-	e := el.Value.(*entry) //nolint:forcetypeassert // the list holds nothing else
+	e := el.Value.(*entry) // the list holds nothing else
 	c.order.Remove(el)
 	delete(c.entries, e.key)
 	c.bytes -= e.size

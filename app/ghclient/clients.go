@@ -80,8 +80,9 @@ type Options struct {
 	// UserAgent is sent with each request; GitHub asks for the App's name. "prosecutor" by default.
 	UserAgent string
 
-	// Now tells the time, time.Now by default. Sleep waits, or returns the context's error; by a timer by default.
-	// Rand returns a number in [0,1), which spreads retries.
+	// Now tells the time, time.Now by default. Sleep waits, or returns the context's error; by a timer by default. Who
+	// replaces one replaces both: a clock that stands still gives writes no further turn. Rand returns a number in [0,1),
+	// which spreads retries.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration) error
 	Rand  func() float64

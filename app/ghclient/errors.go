@@ -249,6 +249,7 @@ type Class string
 // The classes of errors. ClassNone is that of a nil error.
 const (
 	ClassNone             Class = ""
+	ClassAccepted         Class = "accepted"          // GitHub works on it (202): go-github makes an error of this success
 	ClassRateLimited      Class = "rate_limited"      // put off until RetryAt
 	ClassUnavailable      Class = "unavailable"       // GitHub or the network failed; again later
 	ClassUnauthorized     Class = "unauthorized"      // the key, the App id or the clock is wrong
@@ -279,7 +280,7 @@ func ClassOf(err error) Class {
 	}
 	var accepted *github.AcceptedError
 	if errors.As(err, &accepted) {
-		return ClassUnavailable // being computed
+		return ClassAccepted
 	}
 	if c := classOfStatus(err); c != ClassOther {
 		return c

@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -95,6 +96,14 @@ func newStub(t *testing.T, serve http.HandlerFunc) *stub {
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// newUnstarted is an httptest server that tells of its connections.
+func newUnstarted(h http.Handler, state func(net.Conn, http.ConnState)) *httptest.Server {
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ConnState = state
+	srv.Start()
+	return srv
 }
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -66,13 +66,20 @@ type answer struct {
 }
 
 func (a *answer) response(req *http.Request) *http.Response {
+	header := a.header.Clone()
+	if _, graphQL := req.Context().Value(operationKey).(bool); !graphQL && header.Get("X-RateLimit-Remaining") == "0" {
+		// go-github keeps a count of its own, by the wall clock, and takes each 403 without a remainder for a limit. One
+		// place decides.
+		header.Del("X-RateLimit-Remaining")
+		header.Del("X-RateLimit-Reset")
+	}
 	return &http.Response{
 		Status:        fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)),
 		StatusCode:    a.status,
 		Proto:         a.proto,
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        a.header.Clone(),
+		Header:        header,
 		Body:          io.NopCloser(bytes.NewReader(a.body)),
 		ContentLength: int64(len(a.body)),
 		// The request without its Authorization: errors carry it.
@@ -280,11 +287,6 @@ func (t *transport) judge(q ask, a *answer, bodyErr error) error {
 		}
 		t.account.observe(r)
 	}
-	// go-github keeps a count of its own, by the wall clock, and takes each 403 without a remainder for a limit. One place
-	// decides.
-	if q.resource != graphQLResource && a.header.Get("X-RateLimit-Remaining") == "0" {
-		defer func() { a.header.Del("X-RateLimit-Remaining"); a.header.Del("X-RateLimit-Reset") }()
-	}
 	if a.status < 400 {
 		if bodyErr == nil {
 			t.account.served()
@@ -312,6 +314,12 @@ func (t *transport) limited(kind Kind, resource string, a *answer, refused refus
 		limit.RetryAt = t.account.exhausted(resource, r)
 	} else {
 		limit.RetryAt = t.account.pause(kind, named, ok)
+		if known && r.remaining == 0 {
+			// The hour is used up as well: the later of the two counts.
+			if reset := t.account.exhausted(resource, r); reset.After(limit.RetryAt) {
+				limit.RetryAt = reset
+			}
+		}
 	}
 	t.c.metrics.limits.WithLabelValues(string(kind)).Inc()
 	return limit
