@@ -50,7 +50,13 @@ type Case struct {
 
 	Event  convergence.Event
 	Sender convergence.Sender
+	Stage  convergence.Stage // empty means convergence.StageReview
 	Draft  bool
+
+	KillSwitch   bool   // judging is switched off for this change
+	SwitchedOff  string // by what, and by whom
+	TouchesTests bool   // asked for merge groups
+	Waited       time.Duration
 
 	// Unjudgeable and Unjudgeably say why the case cannot be put to anybody, such as a broken policy; usually empty.
 	Unjudgeable convergence.Reason
@@ -174,7 +180,8 @@ func (b *Bench) Prosecute(ctx context.Context, c Case) (*Result, error) {
 	brief.Evidence = r.Evidence
 
 	facts := convergence.Facts{
-		Event: c.Event, Sender: c.Sender, Case: c.ID, Now: now(), Draft: c.Draft,
+		Event: c.Event, Sender: c.Sender, Stage: c.Stage, Case: c.ID, Now: now(), Draft: c.Draft,
+		KillSwitch: c.KillSwitch, SwitchedOff: c.SwitchedOff, TouchesTests: c.TouchesTests, Waited: c.Waited,
 		Unjudgeable: c.Unjudgeable, Unjudgeably: c.Unjudgeably,
 		Radius: r.Radius.Level, Lenses: r.Radius.Lenses, SelfModifying: r.Radius.SelfModifying,
 		Evidence: r.Evidence,

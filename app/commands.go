@@ -1,0 +1,260 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-github/v62/github"
+
+	"github.com/prosecutor-bot/prosecutor/app/command"
+	"github.com/prosecutor-bot/prosecutor/app/ghclient"
+	"github.com/prosecutor-bot/prosecutor/app/publish"
+	"github.com/prosecutor-bot/prosecutor/app/queue"
+	"github.com/prosecutor-bot/prosecutor/app/store"
+	"github.com/prosecutor-bot/prosecutor/convergence"
+)
+
+// command carries a command job out: what a person asked for in a comment, by a button of the check run, or by the label
+// that switches the gate off.
+func (a *App) command(ctx context.Context, job queue.CommandArgs) error {
+	d, err := a.store.Delivery(ctx, job.Delivery)
+	if ended(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if d.State == store.Done || d.State == store.Ignored {
+		return nil
+	}
+	reason, err := a.commanded(ctx, d)
+	if err != nil {
+		return settle(err)
+	}
+	return a.store.InTx(ctx, func(tx *store.Tx) error { return tx.SetDelivery(ctx, d.ID, store.Done, reason) })
+}
+
+func (a *App) commanded(ctx context.Context, d store.Delivery) (string, error) {
+	switch d.Event {
+	case "issue_comment":
+		return a.issueComment(ctx, d)
+	case "pull_request_review_comment":
+		return a.reviewComment(ctx, d)
+	case "check_run":
+		return a.button(ctx, d)
+	default:
+		return "no command", nil
+	}
+}
+
+func (a *App) issueComment(ctx context.Context, d store.Delivery) (string, error) {
+	var e github.IssueCommentEvent
+	if err := json.Unmarshal(d.Payload, &e); err != nil {
+		return "", fmt.Errorf("reading delivery %s: %w", d.GUID, err)
+	}
+	c := a.comment(ctx, d, e.GetRepo(), e.GetIssue().GetNumber(), e.GetIssue().GetUser().GetLogin())
+	c.ID, c.Body = e.GetComment().GetID(), e.GetComment().GetBody()
+	c.Login, c.SenderType = e.GetSender().GetLogin(), convergence.SenderType(e.GetSender().GetType())
+	return a.carryOut(ctx, d, c)
+}
+
+func (a *App) reviewComment(ctx context.Context, d store.Delivery) (string, error) {
+	var e github.PullRequestReviewCommentEvent
+	if err := json.Unmarshal(d.Payload, &e); err != nil {
+		return "", fmt.Errorf("reading delivery %s: %w", d.GUID, err)
+	}
+	c := a.comment(ctx, d, e.GetRepo(), e.GetPullRequest().GetNumber(), e.GetPullRequest().GetUser().GetLogin())
+	c.ID, c.Body = e.GetComment().GetID(), e.GetComment().GetBody()
+	c.InThread, c.ThreadOf = true, e.GetComment().GetInReplyTo()
+	c.Login, c.SenderType = e.GetSender().GetLogin(), convergence.SenderType(e.GetSender().GetType())
+	finding, err := a.threadFinding(ctx, d, c)
+	if err != nil {
+		return "", err
+	}
+	if finding == "" {
+		return "not a thread of ours", nil
+	}
+	c.Finding = finding
+	return a.carryOut(ctx, d, c)
+}
+
+// threadFinding is the finding that a thread of ours is about.
+func (a *App) threadFinding(ctx context.Context, d store.Delivery, c command.Comment) (string, error) {
+	if c.ThreadOf == 0 {
+		return "", nil
+	}
+	gh, err := a.clients.Installation(ctx, d.Installation, ghclient.Scope{
+		RepositoryIDs: []int64{c.RepoID}, Permissions: map[string]string{"pull_requests": "read", "metadata": "read"},
+	})
+	if err != nil {
+		return "", err
+	}
+	first, _, err := gh.PullRequests.GetComment(ctx, c.Owner, c.Repo, c.ThreadOf)
+	if ghclient.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the thread of a reply: %w", err)
+	}
+	// Anybody can write a marker, so the comment has to be ours.
+	if first.GetUser().GetLogin() != a.o.Slug+"[bot]" {
+		return "", nil
+	}
+	marked, ok := publish.FindingOf(first.GetBody())
+	if !ok {
+		return "", nil
+	}
+	return marked.ID, nil
+}
+
+func (a *App) comment(ctx context.Context, d store.Delivery, repo *github.Repository, pr int, author string) command.Comment {
+	attempt, _ := queue.Attempt(ctx)
+	return command.Comment{
+		Installation: d.Installation, RepoID: repo.GetID(), Owner: repo.GetOwner().GetLogin(), Repo: repo.GetName(),
+		PR: pr, Author: author, Attempt: attempt,
+	}
+}
+
+// carryOut handles a comment and does what it asks for.
+func (a *App) carryOut(ctx context.Context, d store.Delivery, c command.Comment) (string, error) {
+	pull, err := a.store.Pull(ctx, c.RepoID, c.PR)
+	if err != nil && !ended(err) {
+		return "", err
+	}
+	head := pull.Head
+	if head == "" {
+		if head, err = a.headOf(ctx, d.Installation, c); err != nil {
+			return "", err
+		}
+	}
+	runs, err := a.store.RunsOfHead(ctx, c.RepoID, c.PR, head)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range runs {
+		if r.Cause == store.CauseRerun && strings.EqualFold(r.Sender.Login, c.Author) && r.Options == (store.Options{}) {
+			c.PlainRuns++
+		}
+	}
+	request, err := a.commands.Handle(ctx, c)
+	if err != nil || request == nil {
+		return "answered", err
+	}
+	if err := a.grant(ctx, d, c, head, *request); err != nil {
+		return "", err
+	}
+	return string(request.Kind) + " by " + request.By, a.commands.Answer(ctx, c, command.Done, a.reply(runs, *request))
+}
+
+// reply is the text that answers a command; empty where a reaction says enough.
+func (a *App) reply(runs []store.Run, r command.Request) string {
+	if r.Kind != command.Explain {
+		return ""
+	}
+	for _, run := range runs {
+		if doc, ok := document(run); ok {
+			return command.Explanation(doc)
+		}
+	}
+	return "There is no decision about this head yet."
+}
+
+// grant does what a permitted command asks for: it changes the ledger where that is asked, and has the head judged again.
+func (a *App) grant(ctx context.Context, d store.Delivery, c command.Comment, head string, r command.Request) error {
+	if r.Kind == command.Explain {
+		return nil
+	}
+	return a.store.InTx(ctx, func(tx *store.Tx) error {
+		now := a.now()
+		var change func(convergence.Ledger) convergence.Ledger
+		switch r.Kind {
+		case command.Dismiss:
+			change = func(l convergence.Ledger) convergence.Ledger {
+				return convergence.SettleConcern(l, convergence.Settled{ID: r.FindingID, How: convergence.ByDismissal, By: r.By, Reason: r.Reason, At: now})
+			}
+		case command.Override:
+			change = func(l convergence.Ledger) convergence.Ledger {
+				return convergence.OverrideHead(l, convergence.Override{Head: head, By: r.By, Reason: r.Reason, At: now})
+			}
+		}
+		if change != nil {
+			err := tx.Ledgers().Update(ctx, store.LedgerKey(c.RepoID, c.PR), func(l convergence.Ledger) (convergence.Ledger, error) {
+				return change(l), nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		event := r.Event()
+		if r.Kind == command.Override {
+			event = convergence.EventPolicyOrBase // any look at the case: the guard concludes it as overridden
+		}
+		_, err := queue.Submit(ctx, a.queue, tx, store.RunRequest{
+			Installation: d.Installation, RepoID: c.RepoID, Owner: c.Owner, Repo: c.Repo, PR: c.PR, Head: head,
+			Cause: store.CauseRerun, Event: event, Sender: r.Sender(), Options: store.Options{Lens: r.Lens, Dry: r.Dry},
+			Deliveries: []int64{d.ID},
+		})
+		return err
+	})
+}
+
+func (a *App) headOf(ctx context.Context, installation int64, c command.Comment) (string, error) {
+	gh, err := a.clients.Installation(ctx, installation, ghclient.Scope{
+		RepositoryIDs: []int64{c.RepoID}, Permissions: map[string]string{"pull_requests": "read", "metadata": "read"},
+	})
+	if err != nil {
+		return "", err
+	}
+	pull, _, err := gh.PullRequests.Get(ctx, c.Owner, c.Repo, c.PR)
+	if err != nil {
+		return "", fmt.Errorf("reading %s/%s#%d: %w", c.Owner, c.Repo, c.PR, err)
+	}
+	return pull.GetHead().GetSHA(), nil
+}
+
+// button carries out what a button of the check run asks for. GitHub shows the buttons to accounts with write access only;
+// the permission is looked up all the same, since a dismissal is final.
+func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
+	var e github.CheckRunEvent
+	if err := json.Unmarshal(d.Payload, &e); err != nil {
+		return "", fmt.Errorf("reading delivery %s: %w", d.GUID, err)
+	}
+	var run store.Run
+	err := a.store.InTx(ctx, func(tx *store.Tx) (err error) {
+		run, err = tx.RunByCheckRun(ctx, e.GetRepo().GetID(), e.GetCheckRun().GetID())
+		return err
+	})
+	if ended(err) {
+		return "not a check run of ours", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	action, finding := publish.Action(e.GetRequestedAction().Identifier)
+	login := e.GetSender().GetLogin()
+	permission, err := a.permission(ctx, d.Installation, run.RepoID, run.Owner, run.Repo, login)
+	if err != nil {
+		return "", err
+	}
+	if !mayWrite(permission) {
+		return "refused: " + login + " may not write", nil
+	}
+	c := command.Comment{Installation: d.Installation, RepoID: run.RepoID, Owner: run.Owner, Repo: run.Repo, PR: run.PR}
+	r := command.Request{Command: command.Command{Kind: command.Run}, By: login, Permission: permission}
+	if action == "dismiss" {
+		pull, err := a.store.Pull(ctx, run.RepoID, run.PR)
+		if err != nil && !ended(err) {
+			return "", err
+		}
+		if strings.EqualFold(pull.Author, login) || pull.Author == "" {
+			return "refused: an author does not dismiss a finding by a button", nil
+		}
+		r.Command = command.Command{Kind: command.Dismiss, FindingID: finding, Reason: "dismissed with the button of the check run"}
+	}
+	if action == publish.ActionExplain {
+		return "explained in the check run", nil
+	}
+	return action + " by " + login, a.grant(ctx, d, c, run.Head, r)
+}

@@ -1,0 +1,278 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prosecutor-bot/prosecutor/app/casefile"
+	"github.com/prosecutor-bot/prosecutor/app/ghclient"
+	"github.com/prosecutor-bot/prosecutor/app/publish"
+	"github.com/prosecutor-bot/prosecutor/app/queue"
+	"github.com/prosecutor-bot/prosecutor/app/store"
+	"github.com/prosecutor-bot/prosecutor/convergence"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/report"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
+)
+
+// Waits of a case that cannot go on. Whatever it waits for usually wakes it earlier.
+const (
+	parkedFor = 5 * time.Minute // until evidence is looked at again without an event
+	heldFirst = time.Minute     // the first wait for a judge; it doubles
+	heldMost  = 15 * time.Minute
+)
+
+// judge carries a judge job out: it collects the case, has it ruled on, and stores ruling, ledger and publish job in one
+// transaction.
+func (a *App) judge(ctx context.Context, job queue.JudgeArgs) error {
+	var run store.Run
+	err := a.store.InTx(ctx, func(tx *store.Tx) (err error) {
+		run, err = tx.BeginRun(ctx, job.RunID)
+		return err
+	})
+	if ended(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w := &judging{a: a, run: run}
+	return settle(w.do(ctx))
+}
+
+// judging is one beginning of one run.
+type judging struct {
+	a    *App
+	run  store.Run
+	file *casefile.File
+	wait error // how the job sleeps when the case waits
+}
+
+func (w *judging) do(ctx context.Context) error {
+	if w.announces(ctx) {
+		if err := w.begin(ctx, "Reading the change"); err != nil {
+			return err
+		}
+	}
+	c, err := w.collect(ctx)
+	if err != nil || w.file == nil {
+		return err
+	}
+	bench := &review.Bench{Panel: w.a.panel, Decide: w.decide, Now: w.a.now}
+	if _, err := bench.Prosecute(ctx, c); err != nil {
+		if ended(err) {
+			return nil
+		}
+		return err
+	}
+	return w.wait
+}
+
+// announces reports whether the check run is created before the case is read. News about a head that may be decided
+// already must not put a check run in progress over the decision, and a draft has none at all.
+func (w *judging) announces(ctx context.Context) bool {
+	switch w.run.Cause {
+	case store.CauseEvidence, store.CauseBase, store.CauseReconcile, store.CauseSwitch:
+		return false
+	}
+	if w.run.IsGroup() || w.run.Event == convergence.EventProsecute {
+		return true
+	}
+	pull, err := w.a.store.Pull(ctx, w.run.RepoID, w.run.PR)
+	return err == nil && !pull.Draft
+}
+
+// begin creates the check run, unless the run has one.
+func (w *judging) begin(ctx context.Context, title string) error {
+	if w.run.CheckRunID != 0 {
+		return nil
+	}
+	id, err := w.a.publisher.Begin(ghclient.WithPurpose(ctx, ghclient.Publishing), targetOf(ctx, w.run), title)
+	if err != nil {
+		return fmt.Errorf("creating the check run of %s/%s#%d at %s: %w", w.run.Owner, w.run.Repo, w.run.PR, w.run.Head, err)
+	}
+	return w.a.store.InTx(ctx, func(tx *store.Tx) error {
+		run, err := queue.SetCheckRun(ctx, w.a.queue, tx, w.run.ID, id)
+		if err == nil {
+			w.run.CheckRunID = run.CheckRunID
+		}
+		return err
+	})
+}
+
+// decide rules on the case over its stored ledger. The judges are asked between two transactions, and the second stores
+// the ruling with all that follows from it.
+func (w *judging) decide(ctx context.Context, q review.Question) (convergence.Ruling, error) {
+	key := q.Facts.Case.Key
+	var step convergence.Step
+	ruling, err := w.rule(ctx, key, q, func(l convergence.Ledger) convergence.Ruling {
+		if step = convergence.Before(q.Facts, l, q.Policy); step.Ruling != nil {
+			return *step.Ruling
+		}
+		return convergence.Ruling{Ledger: step.Ledger}
+	})
+	if err != nil || step.Ruling != nil {
+		return ruling, err
+	}
+	if err := w.begin(ctx, "Judging"); err != nil {
+		return convergence.Failed(q.Facts, step.Ledger, q.Policy, err), err
+	}
+	outcomes, err := convergence.Consult(ctx, q.Facts, step, q.Policy, q.Ask, q.Verify)
+	if err != nil {
+		return convergence.Failed(q.Facts, step.Ledger, q.Policy, err), err
+	}
+	return w.rule(ctx, key, q, func(l convergence.Ledger) convergence.Ruling {
+		return convergence.After(q.Facts, l, q.Policy, outcomes)
+	})
+}
+
+// rule stores a ruling, and what follows from it, in one transaction.
+func (w *judging) rule(ctx context.Context, key convergence.Key, q review.Question, rule func(convergence.Ledger) convergence.Ruling) (convergence.Ruling, error) {
+	var ruling convergence.Ruling
+	var title string
+	err := w.a.store.InTx(ctx, func(tx *store.Tx) error {
+		w.wait, title = nil, ""
+		var err error
+		ruling, err = tx.Ledgers().Rule(ctx, key, func(l convergence.Ledger) (convergence.Ruling, error) { return rule(l), nil })
+		if err != nil || ruling.Outcome == "" {
+			return err
+		}
+		title, err = w.conclude(ctx, tx, q.Result(ruling))
+		return err
+	})
+	if err != nil {
+		return ruling, err
+	}
+	if title != "" {
+		// What a waiting case waits for is shown; a failure to show it does not make it wait less.
+		if err := w.progress(ctx, title); err != nil {
+			w.a.log.Warn().Err(err).Int64("run", w.run.ID).Msg("showing what a case waits for")
+		}
+	}
+	return ruling, nil
+}
+
+// conclude records what came of the run. It returns the title of a check run that stays in progress.
+func (w *judging) conclude(ctx context.Context, tx *store.Tx, result *review.Result) (title string, err error) {
+	pub := publish.From(result, result.Document(w.about()))
+	pub.Author = w.file.Author.Login
+	switch check := result.Ruling.CheckRun(); check.Status {
+	case convergence.CheckInProgress:
+		again, err := tx.WaitRun(ctx, w.run, pub.Title)
+		if err != nil {
+			return "", err
+		}
+		w.wait = queue.Snooze(w.waits(result.Ruling))
+		if again {
+			w.wait = queue.Snooze(0)
+		}
+		return pub.Title, nil
+	case convergence.CheckNone:
+		if w.run.CheckRunID == 0 {
+			_, err := queue.Skip(ctx, w.a.queue, tx, w.run, pub.Title)
+			return "", err
+		}
+		// The check run that was begun has to be concluded: as what stands for this head.
+		pub.CheckStatus, pub.Conclusion = convergence.CheckCompleted, convergence.Cancelled
+		if earlier, ok := w.standing(ctx); ok {
+			earlier.CheckRunID, earlier.Attempt = 0, 0
+			pub = earlier
+		}
+		return "", w.finish(ctx, tx, pub, false)
+	default:
+		return "", w.finish(ctx, tx, pub, result.Ruling.Outcome == convergence.Decided)
+	}
+}
+
+func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publication, judged bool) error {
+	stored, err := json.Marshal(pub)
+	if err != nil {
+		return fmt.Errorf("storing the result of run %d: %w", w.run.ID, err)
+	}
+	_, err = queue.Finish(ctx, w.a.queue, tx, w.run, store.Verdict{
+		Conclusion: string(pub.Conclusion), Reason: pub.Title, Result: stored, Judged: judged,
+	})
+	return err
+}
+
+// standing is what was published about this head before.
+func (w *judging) standing(ctx context.Context) (*publish.Publication, bool) {
+	runs, err := w.a.store.RunsOfHead(ctx, w.run.RepoID, w.run.PR, w.run.Head)
+	if err != nil {
+		return nil, false
+	}
+	for _, r := range runs {
+		if r.ID == w.run.ID || r.State != store.RunPublished || r.Result == nil {
+			continue
+		}
+		pub := &publish.Publication{}
+		if err := json.Unmarshal(r.Result, pub); err == nil && pub.Decision != "" {
+			return pub, true
+		}
+	}
+	return nil, false
+}
+
+func (w *judging) progress(ctx context.Context, title string) error {
+	if err := w.begin(ctx, title); err != nil {
+		return err
+	}
+	return w.a.publisher.Progress(ghclient.WithPurpose(ctx, ghclient.Publishing), targetOf(ctx, w.run), w.run.CheckRunID, title, "")
+}
+
+// waits is how long a case sleeps.
+func (w *judging) waits(r convergence.Ruling) time.Duration {
+	if r.Outcome == convergence.Parked {
+		return parkedFor
+	}
+	if d := r.RetryAt.Sub(w.a.now()); d > 0 {
+		return d
+	}
+	d := heldFirst
+	for i := 1; i < w.run.Claim && d < heldMost; i++ {
+		d *= 2
+	}
+	return min(d, heldMost)
+}
+
+func (w *judging) about() review.About {
+	return review.About{
+		Version: w.a.o.Version, BaseRef: w.file.BaseBranch, MergeBase: w.file.Base, PolicySource: w.file.PolicySource,
+		SpecSource: "title, description and linked issues", StaticOnly: w.a.static, Ledger: true, Explain: true, Notes: w.file.Notes,
+	}
+}
+
+// ended reports whether somebody else ended the run, so that a worker has nothing left to do.
+func ended(err error) bool {
+	var gone *store.NotLiveError
+	return errors.As(err, &gone) || errors.Is(err, store.ErrNotFound)
+}
+
+// settle turns the errors of a step into what the queue does next.
+func settle(err error) error {
+	var retry *casefile.RetryableError
+	switch {
+	case err == nil || ended(err):
+		return nil
+	case errors.As(err, &retry) && retry.After > 0:
+		return queue.Snooze(retry.After)
+	}
+	if at, ok := ghclient.RetryAt(err); ok {
+		return queue.Snooze(max(time.Second, time.Until(at)))
+	}
+	return err
+}
+
+// document is the stored report of a run, if it has one.
+func document(r store.Run) (*report.Document, bool) {
+	if r.Result == nil {
+		return nil, false
+	}
+	pub := &publish.Publication{}
+	if err := json.Unmarshal(r.Result, pub); err != nil || pub.Result == nil {
+		return nil, false
+	}
+	return pub.Result, true
+}

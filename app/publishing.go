@@ -1,0 +1,125 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/prosecutor-bot/prosecutor/app/ghclient"
+	"github.com/prosecutor-bot/prosecutor/app/publish"
+	"github.com/prosecutor-bot/prosecutor/app/queue"
+	"github.com/prosecutor-bot/prosecutor/app/store"
+	"github.com/prosecutor-bot/prosecutor/convergence"
+)
+
+// publish carries a publish job out: it shows what came of a run, or concludes its check run when nothing did.
+func (a *App) publish(ctx context.Context, job queue.PublishArgs) error {
+	run, err := a.store.Run(ctx, job.RunID)
+	if ended(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if run.State.Live() || !run.PublishedAt.IsZero() {
+		return nil // a live run is the judge's; a published one is done
+	}
+	ctx = ghclient.WithPurpose(ctx, ghclient.Publishing)
+	published, conclusion, err := a.show(ctx, run)
+	if ghclient.IsInstallationLost(err) || ghclient.IsNotFound(err) || ghclient.IsGone(err) {
+		// Nobody is left to show it to.
+		a.log.Info().Err(err).Int64("run", run.ID).Msg("not published: the repository is gone")
+		return a.publishedAs(ctx, run, publish.Published{CheckRunID: run.CheckRunID}, "")
+	}
+	if err != nil {
+		return settle(err)
+	}
+	return a.publishedAs(ctx, run, published, conclusion)
+}
+
+// show publishes and returns what was made.
+func (a *App) show(ctx context.Context, run store.Run) (publish.Published, string, error) {
+	target := targetOf(ctx, run)
+	out := publish.Published{CheckRunID: run.CheckRunID}
+	switch run.State {
+	case store.RunJudged:
+		pub := &publish.Publication{}
+		if err := json.Unmarshal(run.Result, pub); err != nil {
+			return out, "", fmt.Errorf("reading the result of run %d: %w", run.ID, err)
+		}
+		if pub.Result == nil { // a case that was not judged has a title and nothing else
+			id, err := a.publisher.Conclude(ctx, target, run.CheckRunID, pub.Conclusion, pub.Title, "")
+			out.CheckRunID = id
+			return out, string(pub.Conclusion), err
+		}
+		attempt, _ := queue.Attempt(ctx)
+		pub.Attempt, pub.CheckRunID, pub.CommentID = attempt, run.CheckRunID, a.sticky(ctx, run)
+		published, err := a.publisher.Publish(ctx, target, pub)
+		return published, string(pub.Conclusion), err
+	case store.RunSuperseded:
+		return out, string(convergence.Cancelled), a.cancelCheckRun(ctx, target, run, "superseded by "+run.SupersededBy)
+	case store.RunCancelled:
+		return out, string(convergence.Cancelled), a.cancelCheckRun(ctx, target, run, run.Reason)
+	case store.RunFailed:
+		id, err := a.publisher.Conclude(ctx, target, run.CheckRunID, convergence.ActionRequired,
+			"Not judged: "+run.Reason, "The case could not be judged. Run it again with /prosecute; if it fails again, the operator's log says why.")
+		out.CheckRunID = id
+		return out, string(convergence.ActionRequired), err
+	default:
+		return out, run.Conclusion, nil
+	}
+}
+
+func (a *App) cancelCheckRun(ctx context.Context, target publish.Target, run store.Run, reason string) error {
+	if run.CheckRunID == 0 {
+		return nil
+	}
+	return a.publisher.Cancel(ctx, target, run.CheckRunID, reason)
+}
+
+// sticky is the comment of an earlier publication of the pull request; 0 when it is not known.
+func (a *App) sticky(ctx context.Context, run store.Run) int64 {
+	runs, err := a.store.RunsOfPull(ctx, run.RepoID, run.PR, 20)
+	if err != nil {
+		return 0
+	}
+	for _, r := range runs {
+		var p publish.Published
+		if r.ID != run.ID && r.Published != nil && json.Unmarshal(r.Published, &p) == nil && p.CommentID != 0 {
+			return p.CommentID
+		}
+	}
+	return 0
+}
+
+// publishedAs records what was published.
+func (a *App) publishedAs(ctx context.Context, run store.Run, p publish.Published, conclusion string) error {
+	stored, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("storing what was published of run %d: %w", run.ID, err)
+	}
+	if p.Superseded != "" || p.Closed {
+		conclusion = string(convergence.Cancelled)
+	}
+	return a.store.InTx(ctx, func(tx *store.Tx) error {
+		_, err := tx.PublishRun(ctx, run.ID, p.CheckRunID, conclusion, stored)
+		return err
+	})
+}
+
+// gaveUp records that a job was given up. A judging that was given up is shown as not judged; a publication is tried again
+// by the next sweep, since its ruling stands.
+func (a *App) gaveUp(ctx context.Context, job queue.Job, cause error) {
+	a.log.Error().Err(cause).Str("kind", job.Kind()).Msg("a job was given up")
+	judge, ok := job.(queue.JudgeArgs)
+	if !ok {
+		return
+	}
+	err := a.store.InTx(ctx, func(tx *store.Tx) error {
+		_, err := queue.Fail(ctx, a.queue, tx, judge.RunID, "an internal error")
+		return err
+	})
+	if err != nil && !ended(err) {
+		a.log.Error().Err(err).Int64("run", judge.RunID).Msg("recording that a run was given up")
+	}
+}
