@@ -27,7 +27,8 @@ func appRoutes() map[string]route {
 			return ok(c.s.installationJSON(in))
 		}},
 		"POST /app/installations/{installation_id}/access_tokens": {appOnly: true, handle: createToken},
-		"GET /app/hook/config": {appOnly: true, handle: func(c *call) reply { return ok(c.s.hookJSON()) }},
+		"POST /app-manifests/{code}/conversions":                  {need: "public", handle: convertManifest},
+		"GET /app/hook/config":                                    {appOnly: true, handle: func(c *call) reply { return ok(c.s.hookJSON()) }},
 		"PATCH /app/hook/config": {appOnly: true, handle: func(c *call) reply {
 			var in struct{ URL, Secret *string }
 			c.decode(&in)

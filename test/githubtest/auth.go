@@ -20,7 +20,6 @@ type identity struct {
 	token        *token
 	installation *installation
 	login        string // of the person, or of the App's bot
-	roles        func(*Repo) string
 	who          string
 }
 

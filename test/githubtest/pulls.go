@@ -146,7 +146,7 @@ func (r *Repo) sortedPulls() []*PullRequest {
 	return list
 }
 
-// Number is the pull request's number, HeadSHA and BaseSHA what GitHub says of it now.
+// Number is the pull request's number.
 func (p *PullRequest) Number() int { return p.number }
 
 // HeadSHA is the commit at the head, as of now.
@@ -166,16 +166,16 @@ func (p *PullRequest) BaseSHA() string {
 // Repo is the repository that the pull request is on.
 func (p *PullRequest) Repo() *Repo { return p.repo }
 
-// Title, Body, State ("open", "closed", "merged") and Author tell what the page shows.
+// Title is the title, as of now.
 func (p *PullRequest) Title() string { return locked(p, func() string { return p.title }) }
 
-// Body is described with Title.
+// Body is the description, as of now.
 func (p *PullRequest) Body() string { return locked(p, func() string { return p.body }) }
 
-// Author is described with Title.
+// Author is who opened it.
 func (p *PullRequest) Author() string { return locked(p, func() string { return p.author }) }
 
-// State is described with Title.
+// State is open, closed or merged.
 func (p *PullRequest) State() string {
 	return locked(p, func() string {
 		if p.merged {

@@ -10,12 +10,10 @@ import (
 	"strings"
 )
 
-// Contents of a file in a commit that are not plain text of a regular file.
-const removed = "\x00removed"
+// Removed is the contents of a file that a commit removes.
+const Removed = "\x00removed"
 
-// Removed, as a file's contents, removes the file.
-const Removed = removed
-
+// What Executable and Symlink put before a file's contents.
 const (
 	executable = "\x00executable\x00"
 	symlink    = "\x00symlink\x00"
@@ -146,7 +144,7 @@ func (r *Repo) write(c Commit, from string) (sha string) {
 	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
 		contents, mode := c.Files[path], "100644"
 		switch {
-		case contents == removed:
+		case contents == Removed:
 			fmt.Fprintf(&in, "D %s\n", quotePath(path))
 			continue
 		case strings.HasPrefix(contents, executable):
@@ -280,7 +278,7 @@ func (r *Repo) SetPrivate(private bool) {
 	r.private = private
 }
 
-// ID, FullName and DefaultBranch name the repository.
+// ID is the repository's, which a new name does not change.
 func (r *Repo) ID() int64 { return r.id }
 
 // FullName is owner/name, as of now.

@@ -29,7 +29,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,15 +61,14 @@ type Server struct {
 	// GraphQL is the URL of the GraphQL API.
 	GraphQL string
 
-	opt      Options
-	api      *contract.API
-	routes   map[string]route // "GET /repos/{owner}/{repo}"
-	server   *http.Server
-	pages    *http.ServeMux
-	tempDir  string
-	serving  sync.WaitGroup
-	requests atomic.Int64
-	app      App
+	opt     Options
+	api     *contract.API
+	routes  map[string]route // "GET /repos/{owner}/{repo}"
+	server  *http.Server
+	pages   *http.ServeMux
+	tempDir string
+	serving sync.WaitGroup
+	app     App
 	seams
 
 	mu            sync.Mutex // guards everything below, and the state that hangs from it
@@ -83,6 +81,7 @@ type Server struct {
 	repos         map[int64]*Repo
 	moved         map[string]int64 // former owner/name -> repository
 	hook          hookConfig
+	manifests     map[string]manifest // by code
 	log           []Request
 	violations    []error
 	violation     func(error)
@@ -143,7 +142,7 @@ func Start(o Options) (*Server, error) {
 	s := &Server{
 		opt: o, api: api, pages: http.NewServeMux(), lastID: 4_300_000_000, // beyond 32 bits, as GitHub's are
 		apps: map[string]*app{}, installations: map[int64]*installation{}, tokens: map[string]*token{}, users: map[string]string{},
-		accounts: map[string]*account{}, repos: map[int64]*Repo{}, moved: map[string]int64{}, violation: o.Violation, spent: map[string]*budget{},
+		accounts: map[string]*account{}, repos: map[int64]*Repo{}, moved: map[string]int64{}, manifests: map[string]manifest{}, violation: o.Violation, spent: map[string]*budget{},
 	}
 	if s.opt.Dir == "" {
 		if s.tempDir, err = os.MkdirTemp("", "githubtest"); err != nil {
@@ -168,6 +167,8 @@ func Start(o Options) (*Server, error) {
 	mux.Handle("/api/v3/", s.intercept(http.StripPrefix("/api/v3", http.HandlerFunc(s.serveREST))))
 	mux.Handle("/api/graphql", s.intercept(http.HandlerFunc(s.serveGraphQL)))
 	mux.Handle("/", http.HandlerFunc(s.serveWeb))
+	mux.HandleFunc("POST /settings/apps/new", s.serveRegistration)
+	mux.HandleFunc("POST /organizations/{org}/settings/apps/new", s.serveRegistration)
 	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	s.startSeams()
 	s.serving.Add(1)

@@ -147,7 +147,23 @@ func trimREST(data []byte) ([]byte, error) {
 		delete(operation, "servers")
 		kept[method] = operation
 	}
+	if err := correct(paths); err != nil {
+		return nil, err
+	}
 	return finish(doc, "paths", paths)
+}
+
+// correct mends what GitHub's description has wrong: an element of the list of installations is an installation like any other,
+// not one whose account is a person and an enterprise at once.
+func correct(paths map[string]any) error {
+	content := paths
+	for _, key := range []string{"/app/installations", "get", "responses", "200", "content", "application/json", "schema"} {
+		if content = object(content, key); content == nil {
+			return fmt.Errorf("the list of installations has changed its form at %q", key)
+		}
+	}
+	content["items"] = map[string]any{"$ref": "#/components/schemas/installation"}
+	return nil
 }
 
 func trimWebhooks(data []byte) ([]byte, error) {
