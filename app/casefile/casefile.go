@@ -301,7 +301,7 @@ func (c *Collector) collect(ctx context.Context, s *session, f *File, p *pull, a
 		return stops(gctx, scan)
 	})
 	work.Go(func() (err error) {
-		tip, err = s.checked(gctx, f.Head, p.Tip.Nodes)
+		tip, err = s.checked(gctx, f.Head, p.Tip.Nodes, p.checks)
 		return err
 	})
 	if err := work.Wait(); err != nil {
@@ -321,7 +321,7 @@ func (c *Collector) collect(ctx context.Context, s *session, f *File, p *pull, a
 	f.Closing = spec.closing
 	f.Notes = append(f.Notes, spec.notes...)
 	c.settle(f, policy, read, spec.text, scan, tip)
-	return nil
+	return head.readBinaries(ctx, read.binaries, f.Case.Policy.Diff.BinaryAllow)
 }
 
 // settle makes the case from what was read.

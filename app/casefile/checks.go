@@ -13,7 +13,10 @@ const mostCheckPages = 20
 
 // checked returns what CI reports about a commit. tip is what the first query said about the last commit of the pull
 // request, which is the head unless GitHub does not show all commits.
-func (s *session) checked(ctx context.Context, head string, tip []tipNode) (checked, error) {
+func (s *session) checked(ctx context.Context, head string, tip []tipNode, unread error) (checked, error) {
+	if unread != nil {
+		return checked{Oid: head, unread: unread}, nil
+	}
 	var c checked
 	if len(tip) == 1 && tip[0].Commit.Oid == head {
 		c = tip[0].Commit
@@ -32,11 +35,15 @@ func (s *session) checked(ctx context.Context, head string, tip []tipNode) (chec
 		var a struct {
 			Repository struct{ Object *checked }
 		}
-		if err := s.graphql(ctx, checksQuery, vars, &a, nil); err != nil {
+		var problems checksUnread
+		if err := s.graphql(ctx, checksQuery, vars, &a, problems.takes); err != nil {
 			return checked{}, failed(err, "reading the checks of %s", short(head))
 		}
 		if a.Repository.Object == nil || a.Repository.Object.Oid != head {
 			return checked{}, &RetryableError{What: fmt.Sprintf("GitHub does not show commit %s of %s/%s", short(head), s.owner, s.repo), Stale: true}
+		}
+		if problems.err != nil {
+			return checked{Oid: head, unread: problems.err}, nil
 		}
 		c = c.with(*a.Repository.Object)
 	}
@@ -70,7 +77,7 @@ func (c checked) with(next checked) checked {
 
 // checksOf translates what CI reports. GraphQL writes in capitals what REST writes in small letters.
 func checksOf(c checked) evidence.Checks {
-	var out evidence.Checks
+	out := evidence.Checks{Err: c.unread}
 	if c.StatusCheckRollup == nil {
 		return out
 	}

@@ -495,3 +495,64 @@ func TestNothingIsCollectedForNothing(t *testing.T) {
 		t.Errorf("a draft that was asked for: %+v, %v", f, err)
 	}
 }
+
+func TestChecksThatCannotBeRead(t *testing.T) {
+	for required, want := range map[string]prosecutor.EvidenceState{"[build]": prosecutor.Unavailable, "[]": prosecutor.NotApplicable} {
+		h := newHub(t)
+		h.answer("Case", func(map[string]any) (any, []any) {
+			return hubPull(func(pr obj) {
+				pr["baseRef"].(obj)["target"].(obj)["policy"] = blobEntry("checks:\n  required: " + required + "\n")
+			}), []any{problem("FORBIDDEN", "Resource not accessible by integration", "repository", "pullRequest", "tip", "nodes", 0, "commit", "statusCheckRollup")}
+		})
+		f, err := h.collect(nil, hubRequest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Checks.State != want {
+			t.Errorf("required %s: got %+v", required, f.Checks)
+		}
+	}
+}
+
+// TestPermissionNotApproved reads what it may.
+func TestPermissionNotApproved(t *testing.T) {
+	for name, c := range map[string]struct {
+		refuse func(scope string) bool
+		gone   bool
+	}{
+		"a permission":   {func(scope string) bool { return strings.Contains(scope, "security_events") }, false},
+		"the repository": {func(string) bool { return true }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			h.refuse = c.refuse
+			_, err := h.collect(nil, hubRequest())
+			gone, ok := errorAs[*GoneError](err)
+			if ok != c.gone || !ok && err != nil || ok && gone.What != GoneRepository {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestBinaryThatCannotBeReadNow is no fault of the change.
+func TestBinaryThatCannotBeReadNow(t *testing.T) {
+	h := newHub(t)
+	h.on("GET /repos/acme/pay/compare/"+shaC+"..."+shaA, text("diff --git a/x.png b/x.png\nindex 1111111..2222222 100644\nBinary files a/x.png and b/x.png differ\n"))
+	h.answer("Files", func(map[string]any) (any, []any) {
+		return obj{"repository": obj{"commit": obj{"oid": shaA}, "f0": obj{"__typename": "Blob", "oid": shaB, "byteSize": 3, "isBinary": true}}}, nil
+	})
+	h.on("GET /repos/acme/pay/git/blobs/"+shaB, status(503, "Service Unavailable"))
+	if _, err := h.collect(nil, hubRequest()); ghclient.ClassOf(err) != ghclient.ClassUnavailable {
+		t.Errorf("got %v", err)
+	}
+	h.on("GET /repos/acme/pay/git/blobs/"+shaB, text("\x89PNG\r\n\x1a\n"))
+	f, err := h.collect(nil, hubRequest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.requests()
+	if content, ok, err := f.Case.ReadHead(context.Background(), "x.png"); len(content) != 8 || !ok || err != nil || len(h.requests()) != 0 {
+		t.Errorf("got %q, %v, %v", content, ok, err)
+	}
+}

@@ -144,7 +144,7 @@ func (c *Collector) CollectGroup(ctx context.Context, r GroupRequest) (*Group, e
 		return stops(gctx, scan)
 	})
 	work.Go(func() (err error) {
-		tip, err = s.checked(gctx, r.Head, []tipNode{{tip}})
+		tip, err = s.checked(gctx, r.Head, []tipNode{{tip}}, tip.unread)
 		return err
 	})
 	if err := work.Wait(); err != nil {
@@ -160,6 +160,9 @@ func (c *Collector) CollectGroup(ctx context.Context, r GroupRequest) (*Group, e
 		return nil, err
 	}
 	g.settle(c, policy, read, scan, tip, pulls)
+	if err := head.readBinaries(ctx, read.binaries, g.Case.Policy.Diff.BinaryAllow); err != nil {
+		return nil, err
+	}
 	g.Complete = true
 	return g, nil
 }
@@ -178,7 +181,8 @@ func (s *session) groupPins(ctx context.Context, r GroupRequest) (checked, *base
 			}
 		}
 		vars := map[string]any{"head": r.Head, "base": r.Base, "policy": config.PolicyPath, "attributes": attributesPath}
-		err := s.graphql(ctx, groupQuery, vars, &a, nil)
+		var unread checksUnread
+		err := s.graphql(ctx, groupQuery, vars, &a, unread.takes)
 		switch {
 		case err != nil && !ghclient.IsNotFound(err):
 			return checked{}, nil, failed(err, "reading merge group %s of %s/%s", short(r.Head), s.owner, s.repo)
@@ -191,6 +195,7 @@ func (s *session) groupPins(ctx context.Context, r GroupRequest) (checked, *base
 			if a.Repository.Head == nil || a.Repository.Head.Oid == "" || a.Repository.Base == nil || a.Repository.Base.Oid == "" {
 				return checked{}, nil, &RetryableError{What: fmt.Sprintf("GitHub does not show the commits %s and %s of a merge group", short(r.Base), short(r.Head)), Stale: true}
 			}
+			a.Repository.Head.unread = unread.err
 			return *a.Repository.Head, a.Repository.Base, nil
 		case attempt > 0:
 			return checked{}, nil, &RetryableError{What: fmt.Sprintf("GitHub knows repository %d as %s/%s, and does not show it", r.RepoID, s.owner, s.repo), Err: err}
@@ -323,8 +328,8 @@ func (s *session) members(ctx context.Context, steps []step) ([]*pull, error) {
 	query := "query Members($owner: String!, $name: String!" + params.String() + ") {\n  repository(owner: $owner, name: $name) {\n" + fields.String() + "  }\n}\n" + memberFragment + writtenFragment
 	var a struct{ Repository map[string]*pull }
 	// A number that is claimed and does not exist is a problem of that member only.
-	err := s.graphql(ctx, query, vars, &a, func(path []any) bool {
-		return beyondReach(path) || len(path) == 2 && strings.HasPrefix(fmt.Sprint(path[1]), "m")
+	err := s.graphql(ctx, query, vars, &a, func(p ghclient.GraphQLProblem) bool {
+		return beyondReach(p) || len(p.Path) == 2 && strings.HasPrefix(fmt.Sprint(p.Path[1]), "m")
 	})
 	if err != nil {
 		return nil, failed(err, "reading the pull requests of a merge group of %s/%s", s.owner, s.repo)

@@ -28,6 +28,7 @@ type hub struct {
 	log     []string // REST: method and path; GraphQL: the operation's name
 	rest    map[string]http.HandlerFunc
 	graphql map[string]func(vars map[string]any) (data any, problems []any)
+	refuse  func(scope string) bool // tells tokens that are not made; may be nil
 }
 
 var testKey = sync.OnceValue(func() []byte {
@@ -123,6 +124,11 @@ func jsonOf(v any) http.HandlerFunc {
 // ServeHTTP implements http.Handler.
 func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/access_tokens") {
+		scope, _ := io.ReadAll(r.Body)
+		if h.refuse != nil && h.refuse(string(scope)) {
+			status(422, "The permissions requested are not granted to this installation.")(w, r)
+			return
+		}
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(obj{"token": "ghs_" + strings.Repeat("x", 36), "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
 		return

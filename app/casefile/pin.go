@@ -43,10 +43,18 @@ func permissions() map[string]string {
 func (c *Collector) open(ctx context.Context, installation, repoID int64, owner, repo string) (*session, error) {
 	s := &session{c: c, installation: installation, repoID: repoID, owner: owner, repo: repo}
 	s.scope = ghclient.Scope{RepositoryIDs: []int64{repoID}, Permissions: permissions()}
-	var err error
-	if s.rest, err = c.opt.Clients.Installation(ctx, installation, s.scope); err != nil {
+	rest, err := c.opt.Clients.Installation(ctx, installation, s.scope)
+	if ghclient.ClassOf(err) == ghclient.ClassForbidden {
+		// A permission that the owner has not approved yet must not stop the rest: what needs it says that it is missing.
+		s.scope.Permissions = nil
+		if rest, err = c.opt.Clients.Installation(ctx, installation, s.scope); ghclient.ClassOf(err) == ghclient.ClassForbidden {
+			return nil, &GoneError{What: GoneRepository, Name: owner + "/" + repo, Err: err}
+		}
+	}
+	if err != nil {
 		return nil, failed(err, "a token for reading %s/%s", owner, repo)
 	}
+	s.rest = rest
 	return s, nil
 }
 
@@ -61,8 +69,8 @@ func (s *session) renamed(nameWithOwner string) (*session, error) {
 	return &t, nil
 }
 
-// graphql asks a query about the repository. A partial answer is no error when every problem lies where tolerated says.
-func (s *session) graphql(ctx context.Context, query string, vars map[string]any, out any, tolerated func(path []any) bool) error {
+// graphql asks a query about the repository. A partial answer is no error when tolerated takes every problem.
+func (s *session) graphql(ctx context.Context, query string, vars map[string]any, out any, tolerated func(p ghclient.GraphQLProblem) bool) error {
 	all := map[string]any{"owner": s.owner, "name": s.repo}
 	for k, v := range vars {
 		all[k] = v
@@ -71,7 +79,7 @@ func (s *session) graphql(ctx context.Context, query string, vars map[string]any
 	var partial *ghclient.GraphQLError
 	if errors.As(err, &partial) && partial.Partial && tolerated != nil {
 		for _, p := range partial.Errors {
-			if !tolerated(p.Path) {
+			if !tolerated(p) {
 				return err
 			}
 		}
@@ -85,7 +93,8 @@ func (s *session) graphql(ctx context.Context, query string, vars map[string]any
 func (s *session) pull(ctx context.Context, r Request) (*pull, error) {
 	for attempt := 0; ; attempt++ {
 		var a pullAnswer
-		err := s.graphql(ctx, pullQuery, map[string]any{"pr": r.PR, "policy": config.PolicyPath, "attributes": attributesPath}, &a, beyondReach)
+		var unread checksUnread
+		err := s.graphql(ctx, pullQuery, map[string]any{"pr": r.PR, "policy": config.PolicyPath, "attributes": attributesPath}, &a, unread.takes)
 		switch {
 		case err == nil && a.Repository != nil && a.Repository.DatabaseID == r.RepoID && a.Repository.PullRequest != nil:
 			t, err := s.renamed(a.Repository.NameWithOwner)
@@ -93,6 +102,7 @@ func (s *session) pull(ctx context.Context, r Request) (*pull, error) {
 				return nil, err
 			}
 			*s = *t
+			a.Repository.PullRequest.checks = unread.err
 			return a.Repository.PullRequest, nil
 		case err != nil && !ghclient.IsNotFound(err):
 			return nil, failed(err, "reading pull request %s/%s#%d", s.owner, s.repo, r.PR)
@@ -111,16 +121,30 @@ func (s *session) pull(ctx context.Context, r Request) (*pull, error) {
 	}
 }
 
-// beyondReach reports whether a problem lies in a linked issue of a repository that the App may not read, or in an account
-// that is gone.
-func beyondReach(path []any) bool {
-	for _, p := range path {
-		switch p {
+// beyondReach takes problems with what may be missing: a linked issue of a repository that the App may not read, an
+// account or a fork that is gone.
+func beyondReach(p ghclient.GraphQLProblem) bool {
+	for _, at := range p.Path {
+		switch at {
 		case "closingIssuesReferences", "author", "user", "headRepository", "reviewThreads", "potentialMergeCommit":
 			return true
 		}
 	}
 	return false
+}
+
+// checksUnread takes what beyondReach takes, and remembers problems with checks: they are evidence that could not be read,
+// and no reason not to read the rest.
+type checksUnread struct{ err error }
+
+func (c *checksUnread) takes(p ghclient.GraphQLProblem) bool {
+	for _, at := range p.Path {
+		if at == "statusCheckRollup" || at == "checkSuites" {
+			c.err = fmt.Errorf("%s; has the installation approved the permissions checks and statuses?", ghclient.Redact(p.Message))
+			return true
+		}
+	}
+	return beyondReach(p)
 }
 
 // find looks the repository up by its id and takes over its name.

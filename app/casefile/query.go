@@ -132,6 +132,8 @@ type pull struct {
 		PageInfo pageInfo
 		Nodes    []threadNode
 	}
+
+	checks error // what of the checks could not be read
 }
 
 type actor struct {
@@ -194,6 +196,7 @@ type gitActor struct {
 type tipNode struct{ Commit checked }
 
 type checked struct {
+	unread            error // why the reports are not all of them
 	Oid               string
 	CommittedDate     time.Time
 	StatusCheckRollup *struct {

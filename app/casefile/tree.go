@@ -11,6 +11,10 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/generated"
 )
 
@@ -20,6 +24,7 @@ const (
 	maxHeld      = 128 << 20 // bytes of all files of one tree that are kept
 	filesAQuery  = 50        // files a query asks for with their text, at most 512 KB each
 	mostPrefetch = 400       // files that are read ahead
+	mostBinaries = 30        // binary files that are read ahead, which costs a request each
 )
 
 // tree reads the files of one commit. What it was asked once it knows; files that are asked for together cost one query.
@@ -136,6 +141,34 @@ func (t *tree) prefetch(ctx context.Context, names []string) {
 	if len(unknown) > 0 {
 		_ = t.ask(ctx, unknown) // Read asks again, and reports
 	}
+}
+
+// readBinaries reads binary files before the rules look at them, so that a failure that passes is met here, where it can be
+// waited for, and not there, where it would count against the change. What will never be read is left to the rules.
+func (t *tree) readBinaries(ctx context.Context, names, allowed []string) error {
+	together, gctx := errgroup.WithContext(ctx)
+	together.SetLimit(4)
+	wanted := 0
+	for _, name := range names {
+		if slices.ContainsFunc(allowed, func(glob string) bool { ok, err := doublestar.Match(glob, name); return ok && err == nil }) {
+			continue
+		}
+		if wanted++; wanted > mostBinaries {
+			break
+		}
+		together.Go(func() error {
+			_, _, err := t.Read(gctx, name)
+			switch ghclient.ClassOf(err) {
+			case ghclient.ClassRateLimited, ghclient.ClassInstallationGone, ghclient.ClassSuspended, ghclient.ClassCanceled:
+				return err
+			}
+			if _, passes := errorAs[*RetryableError](err); passes {
+				return err
+			}
+			return nil
+		})
+	}
+	return together.Wait()
 }
 
 // ask reads files through one query for each group of them.
