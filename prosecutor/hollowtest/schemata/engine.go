@@ -30,6 +30,8 @@ import (
 type Engine struct {
 	// Enable switches operators of OptIn on.
 	Enable []Operator
+	// Only restricts the engine to some operators; nil means all that are on.
+	Only []Operator
 	// PerLine bounds the mutants of one line; the severest are kept. 0 means 6.
 	PerLine int
 	// Workers is how many test processes run at once. 0 means the number of processors.
@@ -383,6 +385,9 @@ func (r *run) mutate(m *modRun, f *file) {
 	}
 	optional := OptIn()
 	mutants, sites := generate(f, func(op Operator) bool {
+		if r.e.Only != nil && !slices.Contains(r.e.Only, op) {
+			return false
+		}
 		return !slices.Contains(optional, op) || slices.Contains(r.e.Enable, op)
 	})
 	m.sites[f] = sites
