@@ -226,7 +226,7 @@ func joinPath(path []any) string {
 	for i, p := range path {
 		parts[i] = fmt.Sprint(p)
 	}
-	return Redact(strings.Join(parts, "."))
+	return strings.Join(parts, ".")
 }
 
 // all tells whether each problem has one of the types.

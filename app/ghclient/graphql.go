@@ -87,9 +87,9 @@ func (c *Clients) readGraphQL(t *transport, resp *http.Response, data []byte, ou
 		if kind, ok := graphQLLimit(p); ok {
 			return c.graphQLLimited(t, resp, kind, p)
 		}
-		p.Message = refusal{Message: p.Message}.text()
+		p.clean()
 	}
-	problem := &GraphQLError{Errors: envelope.Errors, Partial: hasData, RequestID: resp.Header.Get("X-GitHub-Request-Id")}
+	problem := &GraphQLError{Errors: envelope.Errors, Partial: hasData, RequestID: Redact(resp.Header.Get("X-GitHub-Request-Id"))}
 	if hasData && out != nil {
 		if err := json.Unmarshal(envelope.Data, out); err != nil {
 			return errors.Join(fmt.Errorf("decoding a GraphQL answer: %w", err), problem.orNil())
@@ -99,6 +99,16 @@ func (c *Clients) readGraphQL(t *transport, resp *http.Response, data []byte, ou
 		problem.Errors = []GraphQLProblem{{Message: "the answer holds neither data nor errors"}}
 	}
 	return problem.orNil()
+}
+
+// clean takes secrets out of a problem, and all but the start of a long message.
+func (p *GraphQLProblem) clean() {
+	p.Message, p.Type, p.Code = refusal{Message: p.Message}.text(), Redact(p.Type), Redact(p.Code)
+	for i, step := range p.Path {
+		if name, ok := step.(string); ok {
+			p.Path[i] = Redact(name)
+		}
+	}
 }
 
 // orNil is the error, or nil when there is no problem.

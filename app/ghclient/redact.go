@@ -12,9 +12,9 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`),
 	regexp.MustCompile(`gh[pousr]_[A-Za-z0-9_.\-]+`),
 	regexp.MustCompile(`github_pat_[A-Za-z0-9_]+`),
-	regexp.MustCompile(`\bv1\.[0-9a-f]{16,}`),
+	regexp.MustCompile(`v1\.[0-9a-f]{16,}`),
 	regexp.MustCompile(`eyJ[A-Za-z0-9_\-]+\.[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]*)?`),
-	regexp.MustCompile(`(?i)\bauthorization["']?\s*[:=]\s*["']?(bearer|token|basic)\s+[^\s"',]+`),
+	regexp.MustCompile(`(?i)authorization["']?\s*[:=]\s*["']?(bearer|token|basic)\s+[^\s"',]+`),
 }
 
 // Redact replaces each credential of GitHub's in a text by "[redacted]".

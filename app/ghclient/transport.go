@@ -251,6 +251,10 @@ func (t *transport) exchange(req *http.Request, payload []byte, header string) (
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	a := &answer{status: resp.StatusCode, header: resp.Header, body: body, proto: resp.Proto}
+	// net/http puts the target of a redirect into its errors.
+	if location := a.header.Get("Location"); location != "" {
+		a.header.Set("Location", Redact(location))
+	}
 	switch {
 	case int64(len(body)) > limit:
 		a.body = nil
@@ -356,7 +360,7 @@ func (t *transport) report(req *http.Request, q ask, a *answer, err error, attem
 	event = event.Str("method", req.Method).Str("path", Redact(req.URL.Path)).Int64("installation", t.account.installation).
 		Stringer("purpose", q.purpose).Int("status", status).Int("attempt", attempt).Dur("took", took)
 	if a != nil {
-		event = event.Str("github_request", a.header.Get("X-GitHub-Request-Id")).Str("remaining", a.header.Get("X-RateLimit-Remaining")).Int("bytes", len(a.body))
+		event = event.Str("github_request", Redact(a.header.Get("X-GitHub-Request-Id"))).Str("remaining", Redact(a.header.Get("X-RateLimit-Remaining"))).Int("bytes", len(a.body))
 	}
 	if err != nil {
 		event = event.Str("error", Redact(err.Error()))
