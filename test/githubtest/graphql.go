@@ -215,7 +215,7 @@ func (s *Server) query(ctx context.Context, who identity, body []byte) (rep repl
 	if op.Operation == ast.Mutation {
 		root = g.mutationRoot()
 	}
-	restore := s.stale()
+	restore := s.stale(ctx)
 	data, _ := g.object(root, op.SelectionSet, nil)
 	restore()
 	for _, f := range g.after {
@@ -527,6 +527,3 @@ func window(a ask, n int) (from, to int, problem *fieldError) {
 	}
 	return from, to, nil
 }
-
-// stale shows what was before the last push, if that was asked for.
-func (s *Server) stale() (restore func()) { return func() {} }

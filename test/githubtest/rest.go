@@ -218,6 +218,7 @@ func (s *Server) answer(r *http.Request, path string, body []byte) (reply, contr
 	if invalid != nil {
 		return refuse("Invalid request.\n\n" + reason(invalid)), m, who
 	}
+	defer s.stale(c.ctx)()
 	return rt.handle(c), m, who
 }
 

@@ -1,7 +1,5 @@
 package githubtest
 
-import "net/http"
-
 // The core calls these at fixed points; webhooks, GraphQL, faults and limits live in files of their own.
 
 // event is something that happened on the emulator and that GitHub would tell webhooks about. It is raised while s.mu
@@ -37,19 +35,19 @@ type event struct {
 
 // seams is the state of the parts that the core only calls.
 type seams struct {
-	hooks      *hooks
-	deliveries []Delivery // guarded by Server.mu
+	hooks       *hooks
+	faults      faults
+	deliveries  []Delivery              // guarded by Server.mu
+	formerHeads map[*PullRequest]string // from before the last push; guarded by Server.mu
 }
 
 // startSeams runs before the first request, stopSeams before the server goes down: what sends webhooks starts and stops here.
 func (s *Server) startSeams() {
 	s.hooks = newHooks(s)
+	s.formerHeads = map[*PullRequest]string{}
 	s.hooks.start()
 }
 func (s *Server) stopSeams() { s.hooks.stop() }
-
-// intercept stands before REST and GraphQL: faults are injected here.
-func (s *Server) intercept(next http.Handler) http.Handler { return next }
 
 // extraRoutes are REST routes of files beside the core, such as those of hook deliveries.
 func (s *Server) extraRoutes() map[string]route { return deliveryRoutes() }

@@ -16,6 +16,9 @@ var eventNeeds = map[string]string{
 
 // emit sends an event to whom GitHub would send it; the caller holds s.mu. Its payload is of this moment.
 func (s *Server) emit(e event) {
+	if e.name == "pull_request" && e.action == "synchronize" {
+		s.formerHeads[e.pull] = e.before
+	}
 	if s.hook.url == "" {
 		return
 	}
