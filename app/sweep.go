@@ -50,6 +50,9 @@ func (a *App) Reconcile(ctx context.Context) {
 	if err := a.redeliver(ctx); err != nil {
 		a.warn(ctx, err, "asking for failed deliveries again")
 	}
+	if err := a.learn(ctx); err != nil {
+		a.warn(ctx, err, "asking GitHub where the App is installed")
+	}
 	installations, err := a.store.Installations(ctx)
 	if err != nil {
 		a.warn(ctx, err, "listing installations")
@@ -62,6 +65,64 @@ func (a *App) Reconcile(ctx context.Context) {
 		if err := a.reconcileInstallation(ctx, i.ID); err != nil {
 			a.warn(ctx, err, "looking for heads that nobody judged")
 		}
+	}
+}
+
+// learn records where the App is installed and which repositories it may see there, as GitHub has it: the events that say so
+// may have been missed, or may be from before this database.
+func (a *App) learn(ctx context.Context) error {
+	opts := &github.ListOptions{PerPage: 100}
+	for {
+		page, resp, err := a.clients.App().Apps.ListInstallations(ctx, opts)
+		if err != nil {
+			return fmt.Errorf("listing installations: %w", err)
+		}
+		for _, i := range page {
+			if err := a.learnInstallation(ctx, i); err != nil {
+				return err
+			}
+		}
+		if resp.NextPage == 0 {
+			return nil
+		}
+		opts.Page = resp.NextPage
+	}
+}
+
+func (a *App) learnInstallation(ctx context.Context, i *github.Installation) error {
+	state := store.Active
+	if i.SuspendedAt != nil {
+		state = store.Suspended
+	}
+	err := a.store.InTx(ctx, func(tx *store.Tx) error {
+		return tx.SetInstallation(ctx, store.Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(), State: state})
+	})
+	if err != nil || state != store.Active {
+		return err
+	}
+	gh, err := a.clients.Installation(ctx, i.GetID(), ghclient.Scope{Permissions: map[string]string{"metadata": "read"}})
+	if err != nil {
+		return err
+	}
+	opts := &github.ListOptions{PerPage: 100}
+	for {
+		list, resp, err := gh.Apps.ListRepos(ctx, opts)
+		if err != nil {
+			return fmt.Errorf("listing the repositories of %s: %w", i.GetAccount().GetLogin(), err)
+		}
+		err = a.store.InTx(ctx, func(tx *store.Tx) error {
+			for _, r := range list.Repositories {
+				err := tx.SeeRepository(ctx, store.Repository{ID: r.GetID(), Installation: i.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || resp.NextPage == 0 {
+			return err
+		}
+		opts.Page = resp.NextPage
 	}
 }
 

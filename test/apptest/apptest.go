@@ -149,6 +149,19 @@ func (w *World) Settle() {
 	}
 }
 
+// Until waits until a condition holds, which something that is under way will make true.
+func (w *World) Until(holds func() bool) {
+	w.t.Helper()
+	deadline := time.After(time.Minute)
+	for !holds() {
+		select {
+		case <-deadline:
+			w.t.Fatalf("it never came true:\n%s\n%s", w.state(), w.Logs)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 // state describes the runs, for the message of a test that waits in vain.
 func (w *World) state() string {
 	runs, err := w.Store.RecentRuns(context.Background(), 20)
