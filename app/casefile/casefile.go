@@ -243,9 +243,10 @@ func (c *Collector) Collect(ctx context.Context, r Request) (*File, error) {
 	// What code scanning has analysed does not depend on the pins, so it is asked for beside them.
 	together, gctx := errgroup.WithContext(ctx)
 	var p *pull
+	var named *session
 	var analyses analysesRead
 	together.Go(func() (err error) {
-		p, err = s.pull(gctx, r)
+		named, p, err = s.pull(gctx, r)
 		return err
 	})
 	together.Go(func() error {
@@ -255,9 +256,15 @@ func (c *Collector) Collect(ctx context.Context, r Request) (*File, error) {
 	if err := together.Wait(); err != nil {
 		return nil, err
 	}
+	renamed := named.owner != s.owner || named.repo != s.repo
+	s = named
 	f, err := s.pinned(r, p)
 	if err != nil || f.State != Open || f.HeadMoved || f.Draft && !r.Drafts {
 		return f, err
+	}
+	if renamed {
+		// Another repository may have the name that was asked under.
+		analyses = s.analyses(ctx, r)
 	}
 	if err := c.collect(ctx, s, f, p, analyses); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package casefile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,8 +14,8 @@ const mostCheckPages = 20
 
 // checked returns what CI reports about a commit. tip is what the first query said about the last commit of the pull
 // request, which is the head unless GitHub does not show all commits.
-func (s *session) checked(ctx context.Context, head string, tip []tipNode, unread error) (checked, error) {
-	if unread != nil {
+func (s *session) checked(ctx context.Context, head string, tip []tipNode, unread string) (checked, error) {
+	if unread != "" {
 		return checked{Oid: head, unread: unread}, nil
 	}
 	var c checked
@@ -42,8 +43,8 @@ func (s *session) checked(ctx context.Context, head string, tip []tipNode, unrea
 		if a.Repository.Object == nil || a.Repository.Object.Oid != head {
 			return checked{}, &RetryableError{What: fmt.Sprintf("GitHub does not show commit %s of %s/%s", short(head), s.owner, s.repo), Stale: true}
 		}
-		if problems.err != nil {
-			return checked{Oid: head, unread: problems.err}, nil
+		if problems.why != "" {
+			return checked{Oid: head, unread: problems.why}, nil
 		}
 		c = c.with(*a.Repository.Object)
 	}
@@ -77,7 +78,10 @@ func (c checked) with(next checked) checked {
 
 // checksOf translates what CI reports. GraphQL writes in capitals what REST writes in small letters.
 func checksOf(c checked) evidence.Checks {
-	out := evidence.Checks{Err: c.unread}
+	var out evidence.Checks
+	if c.unread != "" {
+		out.Err = errors.New(c.unread)
+	}
 	if c.StatusCheckRollup == nil {
 		return out
 	}

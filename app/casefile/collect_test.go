@@ -372,12 +372,14 @@ func TestGoneAndMoved(t *testing.T) {
 			return a, nil
 		})
 		h.on("GET /repositories/7", jsonOf(obj{"id": 7, "full_name": "acme/paid"}))
+		h.on("GET /repos/acme/pay/code-scanning/analyses", status(404, "Not Found"))
+		h.on("GET /repos/acme/paid/code-scanning/analyses", status(404, "no analysis found"))
 		h.on("GET /repos/acme/paid/compare/"+shaC+"..."+shaA, text(hubDiff))
 		f, err := h.collect(nil, hubRequest())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Owner != "acme" || f.Repo != "paid" || f.Case.ID.Repo != "acme/paid" {
+		if f.Scan.State != prosecutor.NotApplicable || f.Owner != "acme" || f.Repo != "paid" || f.Case.ID.Repo != "acme/paid" {
 			t.Errorf("got %s/%s, %s", f.Owner, f.Repo, f.Case.ID.Repo)
 		}
 	})

@@ -127,6 +127,9 @@ func section(f *github.CommitFile, before, after map[string]treeFile) (text, why
 	if f.GetPreviousFilename() != "" {
 		old = f.GetPreviousFilename()
 	}
+	if strings.Contains(name+old, "\uFFFD") {
+		return "", "", notWhole("the name %q is not UTF-8, and it replaces what is not", name)
+	}
 	was, hadOld := before[old]
 	is, hasNew := after[name]
 	removed, added := f.GetStatus() == "removed", f.GetStatus() == "added"

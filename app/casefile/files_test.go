@@ -12,7 +12,7 @@ import (
 // TestQuotedNamesAreReadBack holds the quoting to the parser.
 func TestQuotedNamesAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.StringMatching(`[^/\x00]{1,12}`).Draw(t, "name")
+		name := rapid.StringMatching(`[^/\x00\x{FFFD}]{1,12}`).Draw(t, "name")
 		before := map[string]treeFile{name: {diff.ModeRegular, shaA}}
 		after := map[string]treeFile{name: {diff.ModeRegular, shaB}}
 		text, why, err := section(&github.CommitFile{
@@ -88,6 +88,16 @@ func TestSections(t *testing.T) {
 		{
 			name: "a symbolic link out of a file", file: github.CommitFile{Filename: str("x"), Status: str("modified"), SHA: str(shaB)},
 			before: tree{"x": {diff.ModeRegular, shaA}}, after: tree{"x": {diff.ModeSymlink, shaB}}, notWhole: true,
+		},
+		{
+			name: "a name that is no UTF-8", file: github.CommitFile{Filename: str("caf\uFFFD"), Status: str("modified"), SHA: str(shaB), Changes: num(2), Patch: str("@@ -1 +1 @@\n-a\n+b")},
+			before: tree{"caf\uFFFD": {diff.ModeRegular, shaA}}, after: tree{"caf\uFFFD": {diff.ModeRegular, shaB}}, notWhole: true,
+		},
+		{
+			name: "text that is no UTF-8", file: github.CommitFile{Filename: str("x"), Status: str("modified"), SHA: str(shaB), Changes: num(2), Patch: str("@@ -1 +1 @@\n-a\n+\uFFFD")},
+			before: tree{"x": {diff.ModeRegular, shaA}}, after: tree{"x": {diff.ModeRegular, shaB}},
+			want:   "diff --git a/x b/x\nindex " + shaA + ".." + shaB + " 100644\nBinary files a/x and b/x differ\n",
+			unseen: true,
 		},
 		{
 			name: "of another push", file: github.CommitFile{Filename: str("x"), Status: str("modified"), SHA: str(shaC)},

@@ -107,7 +107,7 @@ func (c *Collector) CollectGroup(ctx context.Context, r GroupRequest) (*Group, e
 		Installation: r.Installation, RepoID: r.RepoID, Owner: r.Owner, Repo: r.Repo, Head: r.Head, Generation: r.Generation,
 		Event: r.Event, Sender: r.Sender, EvidenceSince: r.EvidenceSince,
 	}
-	tip, baseCommit, err := s.groupPins(ctx, r)
+	s, tip, baseCommit, err := s.groupPins(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (c *Collector) CollectGroup(ctx context.Context, r GroupRequest) (*Group, e
 // branch is the name of a ref without refs/heads/.
 func branch(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
 
-func (s *session) groupPins(ctx context.Context, r GroupRequest) (checked, *baseCommit, error) {
+func (s *session) groupPins(ctx context.Context, r GroupRequest) (*session, checked, *baseCommit, error) {
 	for attempt := 0; ; attempt++ {
 		var a struct {
 			Repository *struct {
@@ -185,24 +185,22 @@ func (s *session) groupPins(ctx context.Context, r GroupRequest) (checked, *base
 		err := s.graphql(ctx, groupQuery, vars, &a, unread.takes)
 		switch {
 		case err != nil && !ghclient.IsNotFound(err):
-			return checked{}, nil, failed(err, "reading merge group %s of %s/%s", short(r.Head), s.owner, s.repo)
+			return nil, checked{}, nil, failed(err, "reading merge group %s of %s/%s", short(r.Head), s.owner, s.repo)
 		case err == nil && a.Repository != nil && a.Repository.DatabaseID == r.RepoID:
-			t, err := s.renamed(a.Repository.NameWithOwner)
-			if err != nil {
-				return checked{}, nil, err
-			}
-			*s = *t
 			if a.Repository.Head == nil || a.Repository.Head.Oid == "" || a.Repository.Base == nil || a.Repository.Base.Oid == "" {
-				return checked{}, nil, &RetryableError{What: fmt.Sprintf("GitHub does not show the commits %s and %s of a merge group", short(r.Base), short(r.Head)), Stale: true}
+				return nil, checked{}, nil, &RetryableError{What: fmt.Sprintf("GitHub does not show the commits %s and %s of a merge group", short(r.Base), short(r.Head)), Stale: true}
 			}
-			a.Repository.Head.unread = unread.err
-			return *a.Repository.Head, a.Repository.Base, nil
+			a.Repository.Head.unread = unread.why
+			named, err := s.renamed(a.Repository.NameWithOwner)
+			return named, *a.Repository.Head, a.Repository.Base, err
 		case attempt > 0:
-			return checked{}, nil, &RetryableError{What: fmt.Sprintf("GitHub knows repository %d as %s/%s, and does not show it", r.RepoID, s.owner, s.repo), Err: err}
+			return nil, checked{}, nil, &RetryableError{What: fmt.Sprintf("GitHub knows repository %d as %s/%s, and does not show it", r.RepoID, s.owner, s.repo), Err: err}
 		}
-		if err := s.find(ctx, Request{RepoID: r.RepoID}); err != nil {
-			return checked{}, nil, err
+		named, err := s.find(ctx, r.RepoID)
+		if err != nil {
+			return nil, checked{}, nil, err
 		}
+		s = named
 	}
 }
 

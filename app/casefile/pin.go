@@ -88,36 +88,34 @@ func (s *session) graphql(ctx context.Context, query string, vars map[string]any
 	return err
 }
 
-// pull reads the pull request. The repository's name is corrected on the way: by GitHub, which follows renames, and by its
-// id, since a name may have been taken by another repository.
-func (s *session) pull(ctx context.Context, r Request) (*pull, error) {
+// pull reads the pull request, and returns the session under the repository's present name: by GitHub, which follows
+// renames, and by its id, since a name may have been taken by another repository.
+func (s *session) pull(ctx context.Context, r Request) (*session, *pull, error) {
 	for attempt := 0; ; attempt++ {
 		var a pullAnswer
 		var unread checksUnread
 		err := s.graphql(ctx, pullQuery, map[string]any{"pr": r.PR, "policy": config.PolicyPath, "attributes": attributesPath}, &a, unread.takes)
 		switch {
 		case err == nil && a.Repository != nil && a.Repository.DatabaseID == r.RepoID && a.Repository.PullRequest != nil:
-			t, err := s.renamed(a.Repository.NameWithOwner)
-			if err != nil {
-				return nil, err
-			}
-			*s = *t
-			a.Repository.PullRequest.checks = unread.err
-			return a.Repository.PullRequest, nil
+			a.Repository.PullRequest.checks = unread.why
+			named, err := s.renamed(a.Repository.NameWithOwner)
+			return named, a.Repository.PullRequest, err
 		case err != nil && !ghclient.IsNotFound(err):
-			return nil, failed(err, "reading pull request %s/%s#%d", s.owner, s.repo, r.PR)
+			return nil, nil, failed(err, "reading pull request %s/%s#%d", s.owner, s.repo, r.PR)
 		case a.Repository != nil && a.Repository.DatabaseID == r.RepoID:
 			// A pull request that was just opened may not be there yet; one that is gone was deleted by GitHub's staff.
 			if r.Event == "pull_request.opened" {
-				return nil, &RetryableError{What: fmt.Sprintf("GitHub does not show pull request %s/%s#%d yet", s.owner, s.repo, r.PR), Stale: true, Err: err}
+				return nil, nil, &RetryableError{What: fmt.Sprintf("GitHub does not show pull request %s/%s#%d yet", s.owner, s.repo, r.PR), Stale: true, Err: err}
 			}
-			return nil, &GoneError{What: GonePull, Name: fmt.Sprintf("%s/%s#%d", s.owner, s.repo, r.PR), Err: err}
+			return nil, nil, &GoneError{What: GonePull, Name: fmt.Sprintf("%s/%s#%d", s.owner, s.repo, r.PR), Err: err}
 		case attempt > 0:
-			return nil, &RetryableError{What: fmt.Sprintf("GitHub knows repository %d as %s/%s, and does not show it", r.RepoID, s.owner, s.repo), Err: err}
+			return nil, nil, &RetryableError{What: fmt.Sprintf("GitHub knows repository %d as %s/%s, and does not show it", r.RepoID, s.owner, s.repo), Err: err}
 		}
-		if err := s.find(ctx, r); err != nil {
-			return nil, err
+		named, err := s.find(ctx, r.RepoID)
+		if err != nil {
+			return nil, nil, err
 		}
+		s = named
 	}
 }
 
@@ -135,33 +133,28 @@ func beyondReach(p ghclient.GraphQLProblem) bool {
 
 // checksUnread takes what beyondReach takes, and remembers problems with checks: they are evidence that could not be read,
 // and no reason not to read the rest.
-type checksUnread struct{ err error }
+type checksUnread struct{ why string }
 
 func (c *checksUnread) takes(p ghclient.GraphQLProblem) bool {
 	for _, at := range p.Path {
 		if at == "statusCheckRollup" || at == "checkSuites" {
-			c.err = fmt.Errorf("%s; has the installation approved the permissions checks and statuses?", ghclient.Redact(p.Message))
+			c.why = ghclient.Redact(p.Message) + "; has the installation approved the permissions checks and statuses?"
 			return true
 		}
 	}
 	return beyondReach(p)
 }
 
-// find looks the repository up by its id and takes over its name.
-func (s *session) find(ctx context.Context, r Request) error {
-	repo, _, err := s.rest.Repositories.GetByID(ctx, r.RepoID)
+// find looks the repository up by its id, and returns the session under the name that it has.
+func (s *session) find(ctx context.Context, id int64) (*session, error) {
+	repo, _, err := s.rest.Repositories.GetByID(ctx, id)
 	switch {
 	case ghclient.IsNotFound(err), ghclient.IsGone(err):
-		return &GoneError{What: GoneRepository, Name: fmt.Sprintf("%s/%s", s.owner, s.repo), Err: err}
+		return nil, &GoneError{What: GoneRepository, Name: fmt.Sprintf("%s/%s", s.owner, s.repo), Err: err}
 	case err != nil:
-		return failed(err, "looking up repository %d, last known as %s/%s", r.RepoID, s.owner, s.repo)
+		return nil, failed(err, "looking up repository %d, last known as %s/%s", id, s.owner, s.repo)
 	}
-	t, err := s.renamed(repo.GetFullName())
-	if err != nil {
-		return err
-	}
-	*s = *t
-	return nil
+	return s.renamed(repo.GetFullName())
 }
 
 // pinned is the file with its pins and what decides whether the rest is read.

@@ -133,7 +133,7 @@ type pull struct {
 		Nodes    []threadNode
 	}
 
-	checks error // what of the checks could not be read
+	checks string // what of the checks could not be read
 }
 
 type actor struct {
@@ -196,7 +196,7 @@ type gitActor struct {
 type tipNode struct{ Commit checked }
 
 type checked struct {
-	unread            error // why the reports are not all of them
+	unread            string // why the reports are not all of them
 	Oid               string
 	CommittedDate     time.Time
 	StatusCheckRollup *struct {
