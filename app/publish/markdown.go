@@ -28,6 +28,7 @@ var ghReference = regexp.MustCompile(`(?i)\bgh\\-`)
 func prose(s string, limit int) string {
 	s = report.MarkdownText(report.OneLine(s, limit))
 	s = strings.ReplaceAll(s, `\#`, `\#`+joiner)
+	s = strings.ReplaceAll(s, `\: `, ": ") // no link and no emoji has a space there
 	s = strings.ReplaceAll(s, "www.", `www\.`)
 	return ghReference.ReplaceAllStringFunc(s, func(m string) string { return m + joiner })
 }

@@ -320,23 +320,26 @@ func rungCounts(all []*group) string {
 	return "Shown: " + strings.Join(parts, ", ") + "."
 }
 
-// text is the text of the check run: each finding in full, with the command that answers it.
+// text is the text of the check run: each finding in full, with the command that answers it, and those that block as JSON.
 func (p *Publication) text(t Target, all []*group) string {
-	const closing = 200
+	const closing = 200 // the sentence about what is not in full
 	if len(all) == 0 {
 		return ""
 	}
+	section := p.handover(t, maxSection, asSection)
+	room := maxOutput - closing - len(section)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Findings on `%s`.\n\n", safe(t.Head))
 	for i, g := range all {
-		block := Cut(p.detail(g), maxOutput-closing-200, "Cut: this finding is longer.")
-		if b.Len()+len(block) > maxOutput-closing {
-			fmt.Fprintf(&b, "_Cut: %s not in full here._\n", count(len(all)-i, "more finding"))
+		block := Cut(p.detail(g), room-b.Len(), "Cut: this finding is longer.")
+		// A finding that is cut to less than a paragraph says nothing.
+		if room-b.Len() < 1000 && len(block) >= room-b.Len()-200 {
+			fmt.Fprintf(&b, "_Cut: %s not in full here._\n\n", count(len(all)-i, "more finding"))
 			break
 		}
 		b.WriteString(block)
 	}
-	return b.String()
+	return b.String() + section
 }
 
 func (p *Publication) detail(g *group) string {

@@ -15,6 +15,7 @@ import (
 // stateQuery re-reads the head and finds what of ours is there already, in one request. viewerDidAuthor tells our own
 // artefacts from those of somebody who copied a marker.
 const stateQuery = `query Published($owner: String!, $name: String!, $pr: Int!, $threads: String, $comments: String) {
+  viewer { login }
   repository(owner: $owner, name: $name) {
     pullRequest(number: $pr) {
       state
@@ -46,7 +47,8 @@ const maxPages = 10
 type state struct {
 	head     string
 	open     bool
-	ours     bool // the App itself opened the pull request
+	login    string // ours
+	ours     bool   // the App itself opened the pull request
 	labels   []string
 	reviews  []reviewNode  // ours, oldest first
 	comments []commentNode // ours, oldest first
@@ -116,6 +118,7 @@ type threadNode struct {
 // read reads the state of a pull request. A pull request that is not there is an error.
 func (p *Publisher) read(ctx context.Context, t Target) (*state, error) {
 	type page struct {
+		Viewer     struct{ Login string }
 		Repository *struct {
 			PullRequest *struct {
 				State           string
@@ -146,7 +149,7 @@ func (p *Publisher) read(ctx context.Context, t Target) (*state, error) {
 		}
 		pr := got.Repository.PullRequest
 		// The newest page counts: the head may move while pages are read.
-		st.head, st.open, st.ours = pr.HeadRefOid, pr.State == "OPEN", pr.ViewerDidAuthor
+		st.head, st.open, st.ours, st.login = pr.HeadRefOid, pr.State == "OPEN", pr.ViewerDidAuthor, got.Viewer.Login
 		if i == 0 {
 			for _, l := range pr.Labels.Nodes {
 				st.labels = append(st.labels, l.Name)
@@ -192,7 +195,8 @@ func next(vars map[string]any, name string, info pageInfo) {
 func (st *state) threaded() map[string]bool {
 	out := map[string]bool{}
 	for _, th := range st.threads {
-		if !th.IsResolved || th.ResolvedBy != nil {
+		byUs := th.ResolvedBy == nil || strings.TrimSuffix(th.ResolvedBy.Login, "[bot]") == strings.TrimSuffix(st.login, "[bot]")
+		if !th.IsResolved || !byUs {
 			out[th.finding.ID] = true
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/google/go-github/v62/github"
 
@@ -24,6 +26,8 @@ const (
 	stickyMark = "<!-- prosecutor:sticky -->"
 	// maxHandover bounds the hidden JSON, in bytes of base64.
 	maxHandover = 36 << 10
+	// maxSection bounds the JSON in the check run's text.
+	maxSection = 24 << 10
 	// maxHistory bounds the earlier verdicts that are kept, and maxHistoryBytes what they take, hidden, in base64.
 	maxHistory      = 20
 	maxHistoryBytes = 10 << 10
@@ -74,8 +78,8 @@ type HandoverFinding struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-// handover collects the blocking findings, shortened until they fit in so many bytes of base64.
-func (p *Publication) handover(t Target, limit int) string {
+// handover collects the blocking findings, shortened until the encoding of them fits in so many bytes; empty for none.
+func (p *Publication) handover(t Target, limit int, encode func(Handover) string) string {
 	h := Handover{
 		Version: 1, Repo: t.Owner + "/" + t.Repo, PR: t.PR, Base: p.Result.Case.Base, Head: t.Head,
 		Decision: string(p.Decision), Lap: p.Lap,
@@ -86,38 +90,61 @@ func (p *Publication) handover(t Target, limit int) string {
 			blocking = append(blocking, f)
 		}
 	}
-	if len(blocking) == 0 {
+	if len(blocking) == 0 || !p.judged() || p.Decision == convergence.Advance {
 		return ""
-	}
-	fits := func(h Handover) (string, bool) {
-		raw, err := json.Marshal(h)
-		if err != nil {
-			return "", false
-		}
-		text := base64.StdEncoding.EncodeToString(raw)
-		return text, len(text) <= limit
 	}
 	for _, each := range []int{8000, 2000, 500, 120} {
 		h.Findings = nil
 		for _, f := range blocking {
 			h.Findings = append(h.Findings, HandoverFinding{
-				ID: f.ID, Severity: f.Severity, Charge: f.Charge, Lens: f.Lens, Rule: f.Rule, Path: f.Path, Side: f.Side,
-				StartLine: f.StartLine, EndLine: f.EndLine, Quote: shorten(f.Quote, each), Claim: shorten(f.Claim, each),
+				ID: f.ID, Severity: f.Severity, Charge: f.Charge, Lens: f.Lens, Rule: f.Rule,
+				Path: strings.ToValidUTF8(f.Path, "\ufffd"), Side: f.Side, StartLine: f.StartLine, EndLine: f.EndLine,
+				Quote: shorten(f.Quote, each), Claim: shorten(f.Claim, each),
 				Evidence: shorten(f.Evidence, each), Suggestion: shorten(f.Suggestion, each),
 			})
 		}
-		if text, ok := fits(h); ok {
+		if text := encode(h); len(text) <= limit {
 			return text
 		}
 	}
 	for len(h.Findings) > 0 {
 		drop := max(1, len(h.Findings)/8)
 		h.Findings, h.Omitted = h.Findings[:len(h.Findings)-drop], h.Omitted+drop
-		if text, ok := fits(h); ok {
+		if text := encode(h); len(text) <= limit {
 			return text
 		}
 	}
 	return ""
+}
+
+// asBase64 is a handover for a marker.
+func asBase64(h Handover) string {
+	raw, err := json.Marshal(h)
+	if err != nil {
+		return "" // nothing in it can fail to be written
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// asSection is a handover to read, folded. What would not show, or would reorder what is shown, is escaped as JSON has it.
+func asSection(h Handover) string {
+	raw, err := json.MarshalIndent(h, "", "  ")
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, r := range string(raw) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return "<details><summary>Blocking findings as JSON</summary>\n\n" + report.MarkdownFence(b.String()) + "\n</details>\n"
 }
 
 func shorten(s string, bytes int) string {
@@ -188,11 +215,9 @@ func (p *Publication) sticky(t Target, before string, all []*group, checkRun, fi
 	if len(all) > 0 {
 		b.WriteString(rungCounts(all) + "\n\n")
 	}
-	handover := ""
-	if p.judged() && (p.Decision == convergence.LoopBack || p.Decision == convergence.Escalate) {
-		if handover = p.handover(t, maxHandover); handover != "" {
-			fmt.Fprintf(&b, "For the agent that repairs this: the blocking findings are [here](%s), and as JSON in this comment's source.\n\n", findings)
-		}
+	handover := p.handover(t, maxHandover, asBase64)
+	if handover != "" {
+		fmt.Fprintf(&b, "For the agent that repairs this: the blocking findings as JSON are [here](%s), and in this comment's source.\n\n", findings)
 	}
 	if p.judged() && p.Decision != convergence.Advance {
 		b.WriteString("`/prosecute help` lists what can be said to the gate.\n\n")
