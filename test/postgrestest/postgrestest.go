@@ -60,13 +60,29 @@ func Start(t testing.TB) *Server {
 // Database makes an empty database and returns its connection string.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
+	return s.create(t, "")
+}
+
+// Copy makes a copy of a database of this server, named by its connection string, and returns that of the copy. Nobody may be
+// connected to the model. It is quicker than to make many tables anew.
+func (s *Server) Copy(t testing.TB, model string) string {
+	t.Helper()
+	u, err := url.Parse(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.create(t, " TEMPLATE "+strings.TrimPrefix(u.Path, "/"))
+}
+
+func (s *Server) create(t testing.TB, like string) string {
+	t.Helper()
 	db, err := sql.Open("pgx", s.dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	name := fmt.Sprintf("test%d", s.databases.Add(1))
-	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name); err != nil {
+	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name+like); err != nil {
 		t.Fatal(err)
 	}
 	u, err := url.Parse(s.dsn)
