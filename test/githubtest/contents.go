@@ -117,6 +117,16 @@ func getContents(c *call) reply {
 		}
 		return ok(entries)
 	}
+	if entry.mode == "120000" {
+		// A link to a file of the repository is served as that file.
+		target, _ := r.blob(entry.sha)
+		if to := path.Join(path.Dir(name), string(target)); !path.IsAbs(string(target)) && !strings.HasPrefix(to, "..") {
+			if e, found := r.entry(sha, to); found && e.kind == "blob" && e.mode != "120000" {
+				e.path = name
+				entry = e
+			}
+		}
+	}
 	if entry.kind == "commit" {
 		body := r.contentJSON(entry, ref)
 		body["type"], body["submodule_git_url"] = "submodule", nil

@@ -219,36 +219,40 @@ func span(s string) (start, lines int) {
 	return start, lines
 }
 
-// shows finds the hunk that shows a line on a side, and the hunk's text up to that line, which is what a review comment keeps.
-func shows(patch, side string, line int) (index int, excerpt string, ok bool) {
+// shown is where a patch shows a line.
+type shown struct {
+	hunk     int    // which of the patch's hunks
+	position int    // lines below the first hunk's header, the retiring way to name it
+	excerpt  string // the hunk up to the line, which is what a review comment keeps
+}
+
+// shows finds a line of a side in a patch.
+func shows(patch, side string, line int) (at shown, ok bool) {
+	position := 0
 	for i, h := range parseHunks(patch) {
-		start, lines := h.newStart, h.newLines
-		if side == "LEFT" {
-			start, lines = h.oldStart, h.oldLines
-		}
-		if line < start || line >= start+lines {
-			continue
-		}
 		oldLine, newLine := h.oldStart, h.newStart
-		text := []string{h.header}
-		for _, l := range h.body {
-			text = append(text, l)
+		for n, l := range h.body {
+			position++
 			marker := byte(' ')
 			if l != "" {
 				marker = l[0]
 			}
-			if side == "RIGHT" && marker != '-' && marker != '\\' && newLine == line || side == "LEFT" && marker != '+' && marker != '\\' && oldLine == line {
-				return i, strings.Join(text, "\n"), true
+			if marker == '\\' {
+				continue
 			}
-			if marker != '-' && marker != '\\' {
+			if side == "RIGHT" && marker != '-' && newLine == line || side == "LEFT" && marker != '+' && oldLine == line {
+				return shown{hunk: i, position: position, excerpt: strings.Join(append([]string{h.header}, h.body[:n+1]...), "\n")}, true
+			}
+			if marker != '-' {
 				newLine++
 			}
-			if marker != '+' && marker != '\\' {
+			if marker != '+' {
 				oldLine++
 			}
 		}
+		position++ // the next hunk's header
 	}
-	return 0, "", false
+	return shown{}, false
 }
 
 // follow maps a line of one commit's file to another commit's; zero when the line itself was changed or is gone.

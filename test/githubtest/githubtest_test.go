@@ -327,6 +327,10 @@ func TestReviewsAndComments(t *testing.T) {
 	if threads := pr.Threads(); threads[0].Line != 0 || !threads[0].Outdated {
 		t.Errorf("after the line changed: %+v", threads[0])
 	}
+	must(c.PullRequests.ListReviewComments(ctx, "acme", "pay", 1, review.GetID(), nil))(t)
+	if list := must(c.PullRequests.ListComments(ctx, "acme", "pay", 1, nil))(t); list[0].Line != nil || list[0].GetOriginalLine() != 4 {
+		t.Errorf("an outdated comment: %+v", list[0])
+	}
 	must(c.PullRequests.DismissReview(ctx, "acme", "pay", 1, review.GetID(), &github.PullRequestReviewDismissalRequest{Message: github.String("m")}))(t)
 
 	comment := must(c.Issues.CreateComment(ctx, "acme", "pay", 1, &github.IssueComment{Body: github.String("hello")}))(t)

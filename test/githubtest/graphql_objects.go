@@ -41,7 +41,7 @@ func (g *graph) queryRoot() *gobject {
 		"rateLimit": get(func() any {
 			b := g.s.graphBudget(g.who)
 			return &gobject{typ: "RateLimit", fields: fields{
-				"cost": is(g.cost), "limit": is(hourlyLimit), "nodeCount": is(g.nodes), "remaining": is(max(0, hourlyLimit-b.used)), "resetAt": is(b.reset), "used": is(b.used),
+				"cost": is(g.cost), "limit": is(g.s.hourly(g.who)), "nodeCount": is(g.nodes), "remaining": is(max(0, g.s.hourly(g.who)-b.used)), "resetAt": is(b.reset), "used": is(b.used),
 			}}
 		}),
 	}}
@@ -896,7 +896,7 @@ func (g *graph) reviewNote(n *reviewComment) *gobject {
 	return &gobject{typ: "PullRequestReviewComment", fields: g.written(p.repo, n.author, n.body, n.created, n.updated).and(fields{
 		"id": is(nodeID("PRRC", n.id)), "databaseId": is(n.id), "fullDatabaseId": is(strconv.FormatInt(n.id, 10)), "path": is(n.path), "diffHunk": is(n.hunk),
 		"line": is(lineOrNull(n.line)), "startLine": is(lineOrNull(n.startLine)), "originalLine": is(lineOrNull(n.originalLine)), "originalStartLine": is(lineOrNull(n.originalStart)),
-		"outdated": is(n.outdated()), "position": is(lineOrNull(n.position())), "originalPosition": is(max(1, n.position())), "state": is(state),
+		"outdated": is(n.outdated()), "position": is(lineOrNull(n.position)), "originalPosition": is(max(1, n.originalPosition)), "state": is(state),
 		"subjectType": is(strings.ToUpper(n.subject)), "url": is(web), "resourcePath": is(strings.TrimPrefix(web, g.s.URL)),
 		"commit": get(func() any { return g.commit(p.repo, n.commit) }), "originalCommit": get(func() any { return g.commit(p.repo, n.originalCommit) }),
 		"pullRequest": get(func() any { return g.pull(p) }), "reactions": g.reactions(n.reactions), "draftedAt": is(n.created),

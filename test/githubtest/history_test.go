@@ -329,3 +329,102 @@ func TestOthersCheckRunsAreTheirs(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestLinksAreFollowed(t *testing.T) {
+	s := githubtest.New(t)
+	s.AddRepo("acme/pay", map[string]string{
+		"dir/file": "content\n", "dir/near": githubtest.Symlink("file"), "far": githubtest.Symlink("dir/file"), "out": githubtest.Symlink("../../etc/passwd"),
+		"absolute": githubtest.Symlink("/etc/passwd"),
+	})
+	c := installed(t, s, "acme", nil)
+	for name, want := range map[string]string{"dir/near": "file", "far": "file", "out": "symlink", "absolute": "symlink"} {
+		file, _, _, err := c.Repositories.GetContents(context.Background(), "acme", "pay", name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.GetType() != want || file.GetPath() != name {
+			t.Errorf("%s is a %s at %s, want a %s", name, file.GetType(), file.GetPath(), want)
+		}
+		if text, err := file.GetContent(); want == "file" && (err != nil || text != "content\n") {
+			t.Errorf("%s: %q %v", name, text, err)
+		}
+	}
+}
+
+func TestCommentsKnowTheirPlace(t *testing.T) {
+	s := githubtest.New(t)
+	old := make([]string, 60)
+	for i := range old {
+		old[i] = fmt.Sprintf("line %d", i+1)
+	}
+	changed := append([]string(nil), old...)
+	changed[1], changed[49] = "second", "fiftieth"
+	text := func(l []string) string { return strings.Join(l, "\n") + "\n" }
+	repo := s.AddRepo("acme/pay", map[string]string{"f": text(old)})
+	repo.Commit("feature", "Two hunks", map[string]string{"f": text(changed)})
+	pr := repo.OpenPR(githubtest.PR{Title: "Two hunks", Head: "feature"})
+	c := installed(t, s, "acme", nil)
+	ctx := context.Background()
+	post := func(comment *github.PullRequestComment) (*github.PullRequestComment, error) {
+		comment.Body, comment.CommitID, comment.Path = github.String("b"), github.String(pr.HeadSHA()), github.String("f")
+		got, _, err := c.PullRequests.CreateComment(ctx, "acme", "pay", 1, comment)
+		return got, err
+	}
+	for _, tc := range []struct {
+		name    string
+		comment github.PullRequestComment
+		want    string // empty: fine
+	}{
+		{"new line", github.PullRequestComment{Line: github.Int(50), Side: github.String("RIGHT")}, ""},
+		{"old line", github.PullRequestComment{Line: github.Int(50), Side: github.String("LEFT")}, ""},
+		{"context", github.PullRequestComment{Line: github.Int(53), Side: github.String("RIGHT")}, ""},
+		{"range", github.PullRequestComment{StartLine: github.Int(48), Line: github.Int(50), Side: github.String("RIGHT")}, ""},
+		{"from old to new", github.PullRequestComment{StartLine: github.Int(50), StartSide: github.String("LEFT"), Line: github.Int(50), Side: github.String("RIGHT")}, ""},
+		{"position", github.PullRequestComment{Position: github.Int(3)}, ""},
+		{"file", github.PullRequestComment{SubjectType: github.String("file")}, ""},
+		{"outside", github.PullRequestComment{Line: github.Int(30), Side: github.String("RIGHT")}, "Line could not be resolved"},
+		{"two hunks", github.PullRequestComment{StartLine: github.Int(2), Line: github.Int(50), Side: github.String("RIGHT")}, "same hunk"},
+		{"backwards", github.PullRequestComment{StartLine: github.Int(50), Line: github.Int(48), Side: github.String("RIGHT")}, "must precede"},
+		{"same line", github.PullRequestComment{StartLine: github.Int(50), Line: github.Int(50), Side: github.String("RIGHT")}, "must precede"},
+		{"position of a header", github.PullRequestComment{Position: github.Int(300)}, "Position could not be resolved"},
+	} {
+		_, err := post(&tc.comment)
+		if tc.want == "" && err != nil || tc.want != "" && (status(err) != http.StatusUnprocessableEntity || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+	notes := pr.ReviewComments()
+	if notes[0].Line != 50 || notes[5].Line != 2 || notes[5].Side != "RIGHT" {
+		t.Errorf("by position: %+v", notes[5])
+	}
+	rest := must(c.PullRequests.ListComments(ctx, "acme", "pay", 1, nil))(t)
+	// The first hunk has a header, one context line, -, +, three context lines; then the second's header, three lines, - and +.
+	if rest[0].GetPosition() != 12 || rest[1].GetPosition() != 11 {
+		t.Errorf("positions %d and %d", rest[0].GetPosition(), rest[1].GetPosition())
+	}
+}
+
+func TestReviewsOfOnesOwn(t *testing.T) {
+	s, repo, _ := setup(t)
+	repo.Collaborator("dev", "write")
+	c := client(t, s, s.UserToken("dev"))
+	ctx := context.Background()
+	for _, event := range []string{"APPROVE", "REQUEST_CHANGES"} {
+		_, _, err := c.PullRequests.CreateReview(ctx, "acme", "pay", 1, &github.PullRequestReviewRequest{Event: github.String(event), Body: github.String("b")})
+		if status(err) != http.StatusUnprocessableEntity || !strings.Contains(err.Error(), "your own pull request") {
+			t.Errorf("%s: %v", event, err)
+		}
+	}
+	pending := must(c.PullRequests.CreateReview(ctx, "acme", "pay", 1, &github.PullRequestReviewRequest{}))(t)
+	if _, _, err := c.PullRequests.CreateReview(ctx, "acme", "pay", 1, &github.PullRequestReviewRequest{}); status(err) != http.StatusUnprocessableEntity {
+		t.Errorf("a second pending review: %v", err)
+	}
+	app := installed(t, s, "acme", nil)
+	if list := must(app.PullRequests.ListReviews(ctx, "acme", "pay", 1, nil))(t); len(list) != 0 {
+		t.Errorf("others see the pending review: %+v", list)
+	}
+	must(c.PullRequests.SubmitReview(ctx, "acme", "pay", 1, pending.GetID(), &github.PullRequestReviewRequest{Event: github.String("COMMENT"), Body: github.String("b")}))(t)
+	if list := must(app.PullRequests.ListReviews(ctx, "acme", "pay", 1, nil))(t); len(list) != 1 || list[0].GetState() != "COMMENTED" {
+		t.Errorf("submitted: %+v", list)
+	}
+}

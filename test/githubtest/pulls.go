@@ -146,6 +146,18 @@ func (r *Repo) sortedPulls() []*PullRequest {
 	return list
 }
 
+// Diff is the pull request's diff as its page shows it, whole.
+func (p *PullRequest) Diff() string {
+	return locked(p, func() string { return string(p.change().raw) })
+}
+
+// PRs lists the pull requests of the repository by number.
+func (r *Repo) PRs() []*PullRequest {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.sortedPulls()
+}
+
 // Number is the pull request's number.
 func (p *PullRequest) Number() int { return p.number }
 
@@ -555,7 +567,9 @@ func (p *PullRequest) simpleJSON() object {
 	}
 	labels := []any{}
 	for _, l := range p.labels {
-		labels = append(labels, r.labelJSON(r.label(l)))
+		label := r.labelJSON(r.label(l))
+		label["description"] = "" // never null here, by the schema pull-request-simple
+		labels = append(labels, label)
 	}
 	return object{
 		"url": api, "id": p.id, "node_id": nodeID("PR", p.id), "html_url": web, "diff_url": web + ".diff", "patch_url": web + ".patch", "issue_url": issueAPI,

@@ -256,6 +256,13 @@ func (r *Repo) Fork(account string) *Repo {
 	return f
 }
 
+// Repos lists the repositories, oldest first.
+func (s *Server) Repos() []*Repo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sortedRepos()
+}
+
 // Collaborator gives a person a role: read, triage, write, maintain or admin; an empty role takes it away.
 func (r *Repo) Collaborator(login, role string) {
 	r.s.mu.Lock()

@@ -41,11 +41,11 @@ func reviewRoutes() map[string]route {
 		"PUT /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/dismissals": {need: "pull_requests:write", handle: onReview(dismissReview)},
 		"POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/events":    {need: "pull_requests:write", handle: onReview(submitReview)},
 		"GET /repos/{owner}/{repo}/pulls/{pull_number}/comments": {need: "pull_requests:read", handle: onPull(func(c *call, p *PullRequest) reply {
-			return list(c, p.notes(), func(n *reviewComment) any { return n.json() })
+			return list(c, p.notes(), func(n *reviewComment) any { return n.restJSON() })
 		})},
 		"POST /repos/{owner}/{repo}/pulls/{pull_number}/comments":                      {need: "pull_requests:write", handle: onPull(createNote)},
 		"POST /repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies": {need: "pull_requests:write", handle: onPull(createReply)},
-		"GET /repos/{owner}/{repo}/pulls/comments/{comment_id}":                        {need: "pull_requests:read", handle: onNote(func(_ *call, n *reviewComment) reply { return ok(n.json()) })},
+		"GET /repos/{owner}/{repo}/pulls/comments/{comment_id}":                        {need: "pull_requests:read", handle: onNote(func(_ *call, n *reviewComment) reply { return ok(n.restJSON()) })},
 		"PATCH /repos/{owner}/{repo}/pulls/comments/{comment_id}":                      {need: "pull_requests:write", handle: onNote(updateNote)},
 		"DELETE /repos/{owner}/{repo}/pulls/comments/{comment_id}":                     {need: "pull_requests:write", handle: onNote(deleteNote)},
 		"GET /repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions": {need: "pull_requests:read", handle: onNote(func(c *call, n *reviewComment) reply {
@@ -91,7 +91,10 @@ func createReview(c *call, p *PullRequest) reply {
 		return refuse("Unprocessable Entity", "The commit_id is not part of the pull request")
 	}
 	r := &review{author: c.who.login, body: in.Body, commit: in.CommitID, state: "PENDING"}
-	if rep, refused := p.submit(r, in.Event, len(in.Comments)); refused {
+	if slices.ContainsFunc(p.reviews, func(o *review) bool { return o.state == "PENDING" && o.author == r.author }) {
+		return refuse("Unprocessable Entity", "User can only have one pending review per pull request")
+	}
+	if rep, refused := p.submit(r, in.Event); refused {
 		return rep
 	}
 	notes := make([]*reviewComment, 0, len(in.Comments))
@@ -115,7 +118,7 @@ func createReview(c *call, p *PullRequest) reply {
 }
 
 // submit gives a review the state of its event, or refuses the event.
-func (p *PullRequest) submit(r *review, ev string, comments int) (reply, bool) {
+func (p *PullRequest) submit(r *review, ev string) (reply, bool) {
 	own := strings.EqualFold(r.author, p.author)
 	switch {
 	case utf8.RuneCountInString(r.body) > maxBodyRunes:
@@ -126,8 +129,6 @@ func (p *PullRequest) submit(r *review, ev string, comments int) (reply, bool) {
 		return refuse("Unprocessable Entity", "Can not request changes on your own pull request"), true
 	case (ev == "COMMENT" || ev == "REQUEST_CHANGES") && strings.TrimSpace(r.body) == "":
 		return refuse("Unprocessable Entity", "Body can't be blank"), true
-	case ev == "" && comments == 0 && r.body == "" && r.id == 0:
-		// An empty pending review is allowed.
 	}
 	r.state = map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED", "": "PENDING"}[ev]
 	if r.state != "PENDING" {
@@ -188,11 +189,11 @@ func (p *PullRequest) note(d draftComment, commit, author string) (*reviewCommen
 			return nil, "Position could not be resolved"
 		}
 	}
-	index, excerpt, shown := shows(file.patch, n.side, n.line)
-	if !shown {
+	at, ok := shows(file.patch, n.side, n.line)
+	if !ok {
 		return nil, "Line could not be resolved"
 	}
-	n.hunk = excerpt
+	n.hunk, n.position, n.originalPosition = at.excerpt, at.position, at.position
 	if d.StartLine != 0 {
 		if n.startSide == "" {
 			n.startSide = n.side
@@ -200,11 +201,11 @@ func (p *PullRequest) note(d draftComment, commit, author string) (*reviewCommen
 		if n.startSide == n.side && d.StartLine >= d.Line {
 			return nil, "Pull request review thread start line must precede the end line."
 		}
-		start, _, ok := shows(file.patch, n.startSide, d.StartLine)
+		start, ok := shows(file.patch, n.startSide, d.StartLine)
 		if !ok {
 			return nil, "Start line could not be resolved"
 		}
-		if start != index {
+		if start.hunk != at.hunk {
 			return nil, "Pull request review thread start line must be part of the same hunk as the line."
 		}
 	}
@@ -260,7 +261,7 @@ func (n *reviewComment) age(head string) {
 		n.commit = head
 		return
 	}
-	n.line, n.startLine = 0, 0
+	n.line, n.startLine, n.position = 0, 0, 0
 	line := n.originalLine
 	if n.side == "RIGHT" {
 		line = p.repo.follow(n.originalCommit, head, n.path, n.originalLine)
@@ -273,8 +274,8 @@ func (n *reviewComment) age(head string) {
 		if f.path != n.path {
 			continue
 		}
-		if _, _, ok := shows(f.patch, n.side, line); ok {
-			n.line, n.commit = line, head
+		if at, ok := shows(f.patch, n.side, line); ok {
+			n.line, n.position, n.commit = line, at.position, head
 			if n.originalStart != 0 {
 				n.startLine = line - (n.originalLine - n.originalStart)
 			}
@@ -329,7 +330,7 @@ func createNote(c *call, p *PullRequest) reply {
 		return unprocessable("PullRequestReviewComment", "pull_request_review_thread.line", "custom", problem)
 	}
 	p.single(n)
-	return created(n.json())
+	return created(n.restJSON())
 }
 
 // single posts a comment in a review of its own, as GitHub does.
@@ -361,7 +362,7 @@ func (c *call) answerThread(p *PullRequest, to int64, body string) reply {
 	if strings.TrimSpace(body) == "" {
 		return unprocessable("PullRequestReviewComment", "body", "missing_field", "")
 	}
-	return created(p.reply(t, c.who.login, body).json())
+	return created(p.reply(t, c.who.login, body).restJSON())
 }
 
 // reply adds a comment to a conversation; the caller holds s.mu.
@@ -388,7 +389,7 @@ func updateNote(c *call, n *reviewComment) reply {
 	before := n.body
 	n.body, n.updated = in.Body, c.s.now()
 	c.s.emit(event{name: "pull_request_review_comment", action: "edited", repo: c.repo, pull: n.pull, note: n, review: n.review, sender: c.who.login, changes: map[string]any{"body": object{"from": before}}})
-	return ok(n.json())
+	return ok(n.restJSON())
 }
 
 func deleteNote(c *call, n *reviewComment) reply {
@@ -449,7 +450,7 @@ func submitReview(c *call, p *PullRequest, r *review) reply {
 	if in.Body != "" {
 		r.body = in.Body
 	}
-	if rep, refused := p.submit(r, in.Event, 1); refused {
+	if rep, refused := p.submit(r, in.Event); refused {
 		return rep
 	}
 	p.announce(r)
@@ -461,7 +462,7 @@ func (p *PullRequest) Review(author, ev, body string) (id int64) {
 	p.repo.s.mu.Lock()
 	defer p.repo.s.mu.Unlock()
 	r := &review{author: author, body: body, commit: p.headSHA}
-	if rep, refused := p.submit(r, ev, 0); refused {
+	if rep, refused := p.submit(r, ev); refused {
 		panic(fmt.Sprintf("githubtest: reviewing #%d: %v", p.number, rep.body))
 	}
 	r.id = p.repo.s.id()
@@ -615,7 +616,7 @@ func (n *reviewComment) json() object {
 		"diff_hunk": n.hunk, "path": n.path, "commit_id": n.commit, "original_commit_id": n.originalCommit, "user": p.repo.s.user(n.author), "body": n.body,
 		"created_at": stamp(n.created), "updated_at": stamp(n.updated), "author_association": p.repo.association(n.author), "subject_type": n.subject, "side": n.side,
 		"line": lineOrNull(n.line), "original_line": lineOrNull(n.originalLine), "start_line": lineOrNull(n.startLine), "original_start_line": lineOrNull(n.originalStart),
-		"start_side": text(n.startSide), "position": lineOrNull(n.position()), "original_position": max(1, strings.Count(n.hunk, "\n")),
+		"start_side": text(n.startSide), "position": lineOrNull(n.position), "original_position": max(1, n.originalPosition),
 		"_links":    object{"self": object{"href": api}, "html": object{"href": web}, "pull_request": object{"href": p.api()}},
 		"reactions": p.repo.s.rollup(api, n.reactions),
 	}
@@ -625,25 +626,25 @@ func (n *reviewComment) json() object {
 	return body
 }
 
-// position counts the lines below the first hunk's header; zero when outdated.
-func (n *reviewComment) position() int {
-	if n.line == 0 {
-		return 0
-	}
-	return max(1, strings.Count(n.hunk, "\n"))
-}
-
-// legacyJSON is a comment among those of its review, an older form with positions.
-func (n *reviewComment) legacyJSON() object {
+// restJSON is the comment as the REST API's description has it: lines that it does not have are left out, not null as in webhooks.
+func (n *reviewComment) restJSON() object {
 	body := n.json()
-	delete(body, "subject_type")
-	if n.startSide == "" {
-		delete(body, "start_side")
-	}
-	for _, k := range []string{"line", "original_line", "side"} {
+	for _, k := range []string{"line", "original_line", "position"} {
 		if body[k] == nil {
 			delete(body, k)
 		}
 	}
+	return body
+}
+
+// legacyJSON is a comment among those of its review, an older form with positions.
+func (n *reviewComment) legacyJSON() object {
+	position := lineOrNull(n.position)
+	body := n.restJSON()
+	delete(body, "subject_type")
+	if n.startSide == "" {
+		delete(body, "start_side")
+	}
+	body["position"] = position
 	return body
 }

@@ -193,26 +193,28 @@ type thread struct {
 }
 
 type reviewComment struct {
-	id             int64
-	pull           *PullRequest
-	review         *review // nil for a comment made without one
-	replyTo        int64
-	author         string
-	body           string
-	path           string
-	hunk           string
-	side           string
-	startSide      string
-	line           int // in the current diff; 0 once outdated
-	startLine      int
-	originalLine   int
-	originalStart  int
-	commit         string
-	originalCommit string
-	subject        string // line or file
-	created        time.Time
-	updated        time.Time
-	reactions      []Reaction
+	id               int64
+	pull             *PullRequest
+	review           *review // nil for a comment made without one
+	replyTo          int64
+	author           string
+	body             string
+	path             string
+	hunk             string
+	side             string
+	startSide        string
+	line             int // in the current diff; 0 once outdated
+	startLine        int
+	originalLine     int
+	originalStart    int
+	position         int // lines below the first hunk's header; 0 once outdated
+	originalPosition int
+	commit           string
+	originalCommit   string
+	subject          string // line or file
+	created          time.Time
+	updated          time.Time
+	reactions        []Reaction
 }
 
 type issueComment struct {
