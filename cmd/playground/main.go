@@ -1,6 +1,6 @@
-// Command playground shows the whole product on a sample repository that it makes itself: changes of every kind, each
-// prosecuted by the built-in static rules, with the decision it is documented to get. It needs git and nothing else: no
-// key, no network, no configuration.
+// Command playground shows the whole product on one machine: an emulator of GitHub with a sample repository and a pull
+// request of every kind, the App that judges them with the built-in static rules, and pages that show what it posted. It
+// needs git and nothing else: no key, no network, no configuration.
 package main
 
 import (
@@ -12,9 +12,15 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 )
+
+// options are the flags.
+type options struct {
+	once   bool
+	listen string
+	config string
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -25,10 +31,12 @@ func main() {
 
 // run plays and returns the exit code: 0 when every change got the decision it is documented to get.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
 	flags := flag.NewFlagSet("playground", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	keep := flags.String("keep", "", "make the sample repository in this directory, and leave it there to try prosecutor review on")
-	flags.Bool("once", true, "run every change to its end and exit")
+	flags.BoolVar(&o.once, "once", false, "judge every pull request to its end, print the table and exit")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address of the pages")
+	flags.StringVar(&o.config, "config", "", "server file with judges to use instead of the static rules")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -38,58 +46,56 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "playground: unexpected argument %q\n", flags.Arg(0))
 		return 1
 	}
-	err := play(ctx, *keep, stdout)
-	if err != nil {
+	if _, err := exec.LookPath("git"); err != nil {
+		fmt.Fprintln(stderr, "playground: the git program was not found: install git and make sure that it is in PATH")
+		return 1
+	}
+	if err := play(ctx, o, changes(), stdout); err != nil {
 		fmt.Fprintln(stderr, "playground:", err)
 		return 1
 	}
 	return 0
 }
 
-// play makes the repository, prosecutes every change and prints the table.
-func play(ctx context.Context, keep string, stdout io.Writer) error {
-	if _, err := exec.LookPath("git"); err != nil {
-		return errors.New("the git program was not found: install git and make sure that it is in PATH")
-	}
-	dir, err := workplace(keep)
+// play starts everything, has every change judged and prints the table. Without once it then serves the pages until ctx
+// ends.
+func play(ctx context.Context, o options, list []change, stdout io.Writer) (err error) {
+	p, err := start(ctx, o)
 	if err != nil {
 		return err
 	}
-	if keep == "" {
-		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory that stays behind harms nobody
-	}
-	list := changes()
-	fmt.Fprintf(stdout, "A sample repository with %d changes, judged by static rules (no key, no network).\n\n", len(list))
-	sample, err := makeSample(ctx, dir, list)
-	if err != nil {
-		return err
-	}
-	wrong, err := judgeAll(ctx, sample, list, stdout)
-	if err != nil {
-		return err
+	defer func() { err = errors.Join(err, p.stop()) }()
+	fmt.Fprintf(stdout, "%d pull requests in acme/pay, judged by %s.\n", len(list), p.judges)
+	if !o.once {
+		fmt.Fprintf(stdout, "Pages: %s/acme/pay/pulls\n", p.github.URL)
 	}
 	fmt.Fprintln(stdout)
-	if keep != "" {
-		fmt.Fprintf(stdout, "The repository is in %s. Try, in it: prosecutor review --base main --head leaked-secret --explain\n", dir)
+	if err := p.open(list); err != nil {
+		return err
 	}
-	if wrong > 0 {
-		return fmt.Errorf("%d of %d changes did not get the decision they are documented to get", wrong, len(list))
-	}
-	fmt.Fprintf(stdout, "All %d changes got the decision they are documented to get.\n", len(list))
-	return nil
-}
-
-// workplace is the directory for the repository: a new temporary one, or the one to keep, which has to be empty.
-func workplace(keep string) (string, error) {
-	if keep == "" {
-		return os.MkdirTemp("", "prosecutor-playground-")
-	}
-	dir, err := filepath.Abs(keep)
+	rows, err := p.follow(ctx, list, stdout)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return "", fmt.Errorf("--keep %s: the directory is not empty; name a new one", keep)
+	wrong := 0
+	for _, r := range rows {
+		if r.decision != r.want {
+			wrong++
+			fmt.Fprintf(stdout, "%s: got %s (%s), documented is %s\n", r.branch, r.decision, r.title, r.want)
+		}
 	}
-	return dir, os.MkdirAll(dir, 0o750)
+	switch {
+	case wrong > 0 && p.static:
+		return fmt.Errorf("%d of %d pull requests did not get the decision they are documented to get", wrong, len(list))
+	case wrong > 0:
+		fmt.Fprintf(stdout, "\n%d of %d decisions differ from those of the static rules: other judges, other judgements.\n", wrong, len(list))
+	default:
+		fmt.Fprintf(stdout, "\nAll %d pull requests got the decision they are documented to get.\n", len(list))
+	}
+	if o.once {
+		return nil
+	}
+	fmt.Fprintf(stdout, "Look at them at %s/acme/pay/pulls, and write /prosecute help into a comment. Ctrl-C ends it.\n", p.github.URL)
+	<-ctx.Done()
+	return nil
 }

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestEveryChangeGetsItsDecision(t *testing.T) {
+func TestEveryPullRequestGetsItsDecision(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run(context.Background(), nil, &out, &errs); code != 0 {
+	if code := run(context.Background(), []string{"--once"}, &out, &errs); code != 0 {
 		t.Fatalf("exit %d\n%s%s", code, out.String(), errs.String())
 	}
 	for _, c := range changes() {
@@ -30,32 +28,25 @@ func TestAWrongDecisionIsSeen(t *testing.T) {
 			list[i].commits[0].write["refund/refund.go"] += "<<<<<<< HEAD\n=======\n>>>>>>> other\n"
 		}
 	}
-	sample, err := makeSample(context.Background(), t.TempDir(), list)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
-	wrong, err := judgeAll(context.Background(), sample, list, &out)
-	if err != nil || wrong != 1 || !strings.Contains(out.String(), "expected ADVANCE (unanimous)") {
-		t.Errorf("wrong = %d, %v\n%s", wrong, err, out.String())
-	}
-}
-
-func TestKeepRefusesAFullDirectory(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "mine"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var errs bytes.Buffer
-	if code := run(context.Background(), []string{"-keep", dir}, io.Discard, &errs); code == 0 || !strings.Contains(errs.String(), "not empty") {
-		t.Errorf("exit %d: %s", code, errs.String())
+	err := play(context.Background(), options{once: true, listen: "127.0.0.1:0"}, list, &out)
+	if err == nil || !strings.Contains(err.Error(), "1 of 7") || !strings.Contains(out.String(), "honest-fix: got LOOP_BACK") {
+		t.Errorf("play = %v\n%s", err, out.String())
 	}
 }
 
 func TestInterruptedRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code := run(ctx, nil, io.Discard, io.Discard); code == 0 {
+	if code := run(ctx, []string{"--once"}, io.Discard, io.Discard); code == 0 {
 		t.Error("an interrupted run says that all is well")
+	}
+}
+
+func TestFlagsThatMeanNothing(t *testing.T) {
+	for _, args := range [][]string{{"--nope"}, {"extra"}, {"--config", "gone.yml"}} {
+		if code := run(context.Background(), args, io.Discard, io.Discard); code == 0 {
+			t.Errorf("%v is accepted", args)
+		}
 	}
 }

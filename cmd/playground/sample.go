@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// change is one pull request of the sample repository: a branch with one or more commits on top of main.
+// change is one pull request of the sample repository: a branch whose commits are pushed one after another.
 type change struct {
 	branch  string
+	title   string
 	about   string // what a reader of the table should see in it
 	commits []commit
-	want    string // the decision it is documented to get
-	reason  string // and why
+	want    string // the decision its last head is documented to get from static rules
 }
 
 type commit struct {
@@ -96,21 +96,21 @@ func TestCheckRefusesNothing(t *testing.T) {
 	weakened := strings.Replace(tests, "func TestCheckRefusesMore(t *testing.T) {\n", "func TestCheckRefusesMore(t *testing.T) {\n\tt.Skip(\"flaky\")\n", 1)
 	return []change{
 		{
-			branch: "docs-only", about: "a sentence in the README", want: "ADVANCE", reason: "unanimous",
+			branch: "docs-only", title: "Explain the limit in the README", about: "a sentence in the README", want: "ADVANCE",
 			commits: []commit{{
 				message: "Explain in the README what the limit is",
 				write:   map[string]string{"README.md": files["README.md"] + "\nA refund is at most 500.00.\n"},
 			}},
 		},
 		{
-			branch: "honest-fix", about: "a fix on a critical path, with its test", want: "ADVANCE", reason: "unanimous",
+			branch: "honest-fix", title: "Refuse refunds of nothing", about: "a fix on a critical path, with its test", want: "ADVANCE",
 			commits: []commit{{
 				message: "Refuse refunds of nothing\n\nA refund of zero cents was accepted. Check refuses it now, and a test says so.",
 				write:   map[string]string{"refund/refund.go": fixed, "refund/refund_test.go": fixedTests},
 			}},
 		},
 		{
-			branch: "weakened-tests", about: "a test that is skipped so that the build stays green", want: "LOOP_BACK", reason: "red_evidence",
+			branch: "weakened-tests", title: "Raise the limit", about: "a test that is skipped so that the build stays green", want: "LOOP_BACK",
 			commits: []commit{{
 				message: "Raise the limit",
 				write: map[string]string{
@@ -120,7 +120,7 @@ func TestCheckRefusesNothing(t *testing.T) {
 			}},
 		},
 		{
-			branch: "leaked-secret", about: "a token in a settings file", want: "LOOP_BACK", reason: "red_evidence",
+			branch: "leaked-secret", title: "Add the settings of the deployment", about: "a token in a settings file", want: "LOOP_BACK",
 			commits: []commit{{
 				message: "Add the settings of the deployment",
 				// Put together at run time, so that no scanner takes this file for a leak.
@@ -128,7 +128,7 @@ func TestCheckRefusesNothing(t *testing.T) {
 			}},
 		},
 		{
-			branch: "workflow-change", about: "a workflow that runs a stranger's code with write access", want: "LOOP_BACK", reason: "red_evidence",
+			branch: "workflow-change", title: "Label pull requests of forks too", about: "a workflow that runs a stranger's code with write access", want: "LOOP_BACK",
 			commits: []commit{{
 				message: "Label pull requests of forks too",
 				write: map[string]string{".github/workflows/label.yml": `name: label
@@ -147,14 +147,14 @@ jobs:
 			}},
 		},
 		{
-			branch: "oversize", about: "more than a judge can read in one go", want: "LOOP_BACK", reason: "too_large",
+			branch: "oversize", title: "Add the table of exchange rates", about: "more than a judge can read in one go", want: "LOOP_BACK",
 			commits: []commit{{
 				message: "Add the table of exchange rates",
 				write:   map[string]string{"rates/rates.go": "package rates\n\n// All holds one rate a day.\nvar All = []float64{\n" + rates(16_000) + "}\n"},
 			}},
 		},
 		{
-			branch: "new-push", about: "sent back for conflict markers, then pushed again without them", want: "ADVANCE", reason: "unanimous",
+			branch: "new-push", title: "Keep the smaller daily limit", about: "conflict markers, and a new push while that is judged", want: "ADVANCE",
 			commits: []commit{
 				{
 					message: "Settle conflicts of the two limits",
