@@ -13,6 +13,8 @@ import (
 type refusal struct {
 	Message       string `json:"message"`
 	Documentation string `json:"documentation_url"`
+	// Errors are the details of a 422: objects, or plain strings.
+	Errors json.RawMessage `json:"errors"`
 }
 
 // maxMessage bounds what errors repeat of GitHub's text, in bytes.
@@ -49,7 +51,7 @@ const tooQuickly = "submitted too quickly"
 func limitOf(status int, h http.Header, r refusal) (Kind, bool) {
 	message, doc := strings.ToLower(r.Message), strings.ToLower(r.Documentation)
 	if status == http.StatusUnprocessableEntity {
-		return Secondary, strings.Contains(message, tooQuickly)
+		return Secondary, strings.Contains(message, tooQuickly) || strings.Contains(string(r.Errors), tooQuickly)
 	}
 	if status != http.StatusForbidden && status != http.StatusTooManyRequests {
 		return "", false

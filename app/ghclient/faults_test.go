@@ -41,7 +41,7 @@ func passingFaults(t *testing.T) map[string]http.HandlerFunc {
 		"503":          func(w http.ResponseWriter, _ *http.Request) { reply{503, nil, ``}.write(w) },
 		"504":          func(w http.ResponseWriter, _ *http.Request) { reply{504, nil, ``}.write(w) },
 		"no answer":    func(w http.ResponseWriter, _ *http.Request) { hangUp(t, w, "") },
-		"empty answer": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) },
+		"empty answer": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) },
 		"truncated body": func(w http.ResponseWriter, _ *http.Request) {
 			hangUp(t, w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"id\":1,")
 		},

@@ -40,13 +40,21 @@ func parseKey(raw string) (*rsa.PrivateKey, error) {
 	if text == "" {
 		return nil, errors.New("it is empty: give the PEM text, its base64, or the path of the .pem file that GitHub made")
 	}
-	if strings.Contains(text, "-----BEGIN") {
-		return parsePEM(text)
-	}
-	if decoded, ok := decodeBase64(text); ok && strings.Contains(string(decoded), "-----BEGIN") {
-		return parsePEM(trimQuotes(string(decoded)))
+	if block, ok := findPEM(text); ok {
+		return parsePEM(block)
 	}
 	return parseKeyFile(text)
+}
+
+// findPEM returns the text if it holds PEM, or what it decodes to if that does. PEM comes first: a whole PEM file is, by
+// its dashes and letters, base64 of the URL alphabet as well.
+func findPEM(text string) (string, bool) {
+	const begin = "-----BEGIN"
+	if strings.Contains(text, begin) {
+		return text, true
+	}
+	decoded, ok := decodeBase64(text)
+	return string(decoded), ok && strings.Contains(string(decoded), begin)
 }
 
 func parseKeyFile(path string) (*rsa.PrivateKey, error) {
@@ -72,14 +80,11 @@ func parseKeyFile(path string) (*rsa.PrivateKey, error) {
 	if err != nil {
 		return nil, errors.New("the file cannot be read")
 	}
-	text := trimQuotes(string(data))
-	if decoded, ok := decodeBase64(text); ok {
-		text = trimQuotes(string(decoded))
-	}
-	if !strings.Contains(text, "-----BEGIN") {
+	block, ok := findPEM(trimQuotes(string(data)))
+	if !ok {
 		return nil, errors.New("the file holds no PEM: use the .pem file that GitHub made")
 	}
-	return parsePEM(text)
+	return parsePEM(block)
 }
 
 var pemBlock = regexp.MustCompile(`(?s)-----BEGIN ([A-Z0-9 ]+?)-----(.*?)-----END ([A-Z0-9 ]+?)-----`)

@@ -79,7 +79,7 @@ func TestRefusals(t *testing.T) {
 		{"secondary on a page that is no JSON", reply{403, nil, `<html>You have exceeded a secondary rate limit.</html>`}, ghclient.ClassRateLimited, ghclient.Secondary, time.Minute},
 		{"abuse by wording", reply{403, nil, abuseText}, ghclient.ClassRateLimited, ghclient.Abuse, time.Minute},
 		{"abuse by documentation link", reply{403, map[string]string{"Retry-After": "30"}, `{"message":"no","documentation_url":"https://developer.github.com/v3/#abuse-rate-limits"}`}, ghclient.ClassRateLimited, ghclient.Abuse, 31 * time.Second},
-		{"creation of content in haste", reply{422, nil, `{"message":"Validation Failed: was submitted too quickly"}`}, ghclient.ClassRateLimited, ghclient.Secondary, time.Minute},
+		{"creation of content in haste", reply{422, nil, `{"message":"Validation Failed","errors":[{"resource":"IssueComment","code":"unprocessable","field":"data","message":"was submitted too quickly"}]}`}, ghclient.ClassRateLimited, ghclient.Secondary, time.Minute},
 		{"Retry-After of ten years", reply{403, map[string]string{"Retry-After": "315360000"}, secondaryText}, ghclient.ClassRateLimited, ghclient.Secondary, 65 * time.Minute},
 		{"Retry-After that makes no sense", reply{403, map[string]string{"Retry-After": "-5"}, secondaryText}, ghclient.ClassRateLimited, ghclient.Secondary, time.Minute},
 
@@ -168,9 +168,9 @@ func TestSecondaryLimitsInARowDoubleTheWaitAndOneSuccessEndsTheRow(t *testing.T)
 		s.clock.Advance(d)
 		return d
 	}
-	for i, want := range []time.Duration{1, 2, 4, 8, 15, 15} {
-		if got := wait(); got != want*time.Minute {
-			t.Errorf("limit %d: wait %s, want %d min", i+1, got, want)
+	for i, want := range []string{"1m0s", "2m0s", "4m0s", "8m0s", "15m0s", "15m0s"} {
+		if got := wait(); got.String() != want {
+			t.Errorf("limit %d: wait %s, want %s", i+1, got, want)
 		}
 	}
 	ok.Store(true)

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-github/v62/github"
 
+	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/app/manifest"
+	"github.com/prosecutor-bot/prosecutor/test/githubtest"
 )
 
 func embedded(t *testing.T) *manifest.Manifest {
@@ -157,5 +159,34 @@ func TestFetchSaysWhatItWasDoingWhenItFails(t *testing.T) {
 	client.BaseURL, _ = url.Parse(srv.URL + "/")
 	if _, err := manifest.Fetch(t.Context(), client); err == nil || !strings.Contains(err.Error(), "live App") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheManifestAgainstAnApp(t *testing.T) {
+	m := embedded(t)
+	s := githubtest.New(t)
+	app := s.App()
+	clients, err := ghclient.New(ghclient.Options{AppID: app.ID, PrivateKey: app.PrivateKeyPEM, REST: s.REST, GraphQL: s.GraphQL, HTML: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clients.Close()
+	s.SetPermissions(m.DefaultPermissions, m.DefaultEvents)
+	live, err := manifest.Fetch(t.Context(), clients.App())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := manifest.Compare(live); len(got) != 0 {
+		t.Errorf("an App registered from the manifest differs from it: %v", got)
+	}
+	permissions := maps.Clone(m.DefaultPermissions)
+	delete(permissions, "merge_queues")
+	s.SetPermissions(permissions, m.DefaultEvents)
+	live, err = manifest.Fetch(t.Context(), clients.App())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := manifest.Compare(live); len(got) == 0 || got[0].Name != "merge_queues" || !got[0].Missing {
+		t.Errorf("got %v, want the missing permission", got)
 	}
 }
