@@ -253,7 +253,9 @@ func ours(dir string, lines map[string][]int, only []schemata.Operator) (*hollow
 	return r, cost{time.Since(start), cpu() - used}, fixed, err
 }
 
-func executed(r *hollowtest.Report) int { return r.Summary.Killed + r.Summary.Survived + r.Summary.TimedOut }
+func executed(r *hollowtest.Report) int {
+	return r.Summary.Killed + r.Summary.Survived + r.Summary.TimedOut
+}
 
 // measure prints the rows of one input and returns how many targets were missed.
 func measure(in input, peer bool, gremlins string, show, full bool) (int, error) {

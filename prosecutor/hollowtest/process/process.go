@@ -122,7 +122,10 @@ func watch(ctx context.Context, c hollowtest.Command, pid int, ended <-chan erro
 			return res, nil
 		case <-ctx.Done():
 			killGroup(pid)
-			<-ended
+			// However it ended, it was not by itself.
+			if err := <-ended; err != nil {
+				return res, ctx.Err()
+			}
 			return res, ctx.Err()
 		case <-wall:
 			res.TimedOut = true

@@ -18,7 +18,7 @@ func attributes() *syscall.SysProcAttr {
 // waitExit waits until the process is gone, and leaves its number in use: its group can be killed safely then.
 func waitExit(pid int) {
 	for {
-		if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR { //nolint:errorlint // a bare errno
+		if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
 			return
 		}
 	}

@@ -67,7 +67,6 @@ type generator struct {
 	arid    []string // beside stack: why the code below is not worth a mutant
 	alts    map[ast.Stmt][]*mutant
 	order   []ast.Stmt // of alts
-	headers []*ast.BlockStmt
 	count   map[string]int
 }
 
@@ -437,7 +436,7 @@ var compareNames = map[token.Token]struct {
 }
 
 // operate returns the source of a binary expression with another operator, in parentheses where it needs them.
-func (g *generator) operate(b *ast.BinaryExpr, x, op, y string) string {
+func (g *generator) operate(x, op, y string) string {
 	text := x + " " + op + " " + y
 	parent, _ := g.outer()
 	switch parent.(type) {
@@ -458,7 +457,7 @@ func (g *generator) binary(b *ast.BinaryExpr) {
 	x, y := g.source(b.X), g.source(b.Y)
 	operand := g.operandType(b)
 	other := func(op Operator, sign string) *mutant {
-		return g.make(op, b.OpPos, b.Pos(), b.End(), g.operate(b, x, sign, y))
+		return g.make(op, b.OpPos, b.Pos(), b.End(), g.operate(x, sign, y))
 	}
 	switch b.Op {
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
@@ -514,7 +513,7 @@ func (g *generator) logical(b *ast.BinaryExpr, x, y string) {
 	if b.Op == token.LOR {
 		name, sign, neutral = "Or", "&&", "&& false"
 	}
-	swap := g.make(LogicalSwap, b.OpPos, b.Pos(), b.End(), g.operate(b, x, sign, y))
+	swap := g.make(LogicalSwap, b.OpPos, b.Pos(), b.End(), g.operate(x, sign, y))
 	var left, right *mutant
 	if g.info.Types[b.X].Value == nil {
 		left = g.make(LogicalOperand, b.X.Pos(), b.X.Pos(), b.X.End(), "(("+x+") "+neutral+")")
@@ -588,7 +587,7 @@ func (g *generator) arithmetic(b *ast.BinaryExpr, operand types.Type, x, y strin
 	if b.Op == token.ADD && !all(operand, isNumeric) {
 		return // numbers or strings, by type parameter: no other operator fits both
 	}
-	m := g.make(a.op, b.OpPos, b.Pos(), b.End(), g.operate(b, x, a.sign, y))
+	m := g.make(a.op, b.OpPos, b.Pos(), b.End(), g.operate(x, a.sign, y))
 	fits := all(operand, isNumeric)
 	if a.op != Arithmetic || b.Op == token.REM {
 		fits = all(operand, isInteger)
@@ -964,10 +963,10 @@ func (g *generator) assign(a *ast.AssignStmt) {
 	i := inverse[a.Tok]
 	v := g.info.Types[a.Rhs[0]].Value
 	zero := v != nil && (v.Kind() == constant.Int || v.Kind() == constant.Float) && constant.Sign(v) == 0
-	if all(t, isNumeric) && !(a.Tok == token.MUL_ASSIGN && zero) {
+	if all(t, isNumeric) && (a.Tok != token.MUL_ASSIGN || !zero) {
 		g.inStatement(g.shownAs(a, g.make(i.op, a.TokPos, a.TokPos, end, i.sign)), noHelper)
 	}
-	if a.Tok != token.SHL_ASSIGN && a.Tok != token.SHR_ASSIGN && !(a.Tok == token.MUL_ASSIGN && v != nil) {
+	if a.Tok != token.SHL_ASSIGN && a.Tok != token.SHR_ASSIGN && (a.Tok != token.MUL_ASSIGN || v == nil) {
 		g.inStatement(g.shownAs(a, g.make(AssignPlain, a.TokPos, a.TokPos, end, "=")), noHelper)
 	}
 }
@@ -1007,10 +1006,8 @@ func (g *generator) branch(b *ast.BranchStmt) {
 		return
 	}
 	for i := len(g.stack) - 2; i >= 0; i-- {
-		loop := false
 		switch g.stack[i].(type) {
 		case *ast.ForStmt, *ast.RangeStmt:
-			loop = true
 		case *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
 			if b.Label == nil {
 				return
@@ -1027,9 +1024,7 @@ func (g *generator) branch(b *ast.BranchStmt) {
 				continue
 			}
 		}
-		if loop {
-			g.alternative(b, g.shownAs(b, g.make(LoopBranch, b.TokPos, b.TokPos, b.TokPos+token.Pos(len(b.Tok.String())), other)))
-		}
+		g.alternative(b, g.shownAs(b, g.make(LoopBranch, b.TokPos, b.TokPos, b.TokPos+token.Pos(len(b.Tok.String())), other)))
 		return
 	}
 }
@@ -1159,7 +1154,7 @@ func (g *generator) constant(e ast.Expr, tv types.TypeAndValue) {
 		return
 	}
 	before := len(g.mutants)
-	if g.besideFailure(e, tv) {
+	if g.besideFailure(tv) {
 		defer func() {
 			for _, m := range g.mutants[before:] {
 				if m.skip == "" {
@@ -1206,7 +1201,7 @@ func (g *generator) constant(e ast.Expr, tv types.TypeAndValue) {
 }
 
 // besideFailure recognises a zero value that is returned beside an error or a false, where nobody looks at it.
-func (g *generator) besideFailure(e ast.Expr, tv types.TypeAndValue) bool {
+func (g *generator) besideFailure(tv types.TypeAndValue) bool {
 	parent, child := g.outer()
 	r, ok := parent.(*ast.ReturnStmt)
 	if !ok || len(r.Results) < 2 || r.Results[len(r.Results)-1] == child {

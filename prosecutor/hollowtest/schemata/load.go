@@ -270,7 +270,6 @@ type file struct {
 	lines   map[int]bool // changed
 	imports map[string]string
 	cgo     bool
-	test    bool
 }
 
 // exports finds the export data of imported packages.

@@ -117,7 +117,7 @@ func (r *runner) run(ctx context.Context, s runSpec) (hollowtest.ExecResult, str
 			return hollowtest.ExecResult{}, "", fmt.Errorf("preparing a run: %w", err)
 		}
 		if !s.keepLink {
-			defer os.Remove(exe)
+			defer removeAll(exe)
 		}
 	}
 	res, err := r.exec.Run(ctx, hollowtest.Command{
@@ -305,7 +305,7 @@ func (o *oracle) readLog(name string) error {
 	if err != nil {
 		return fmt.Errorf("reading a recording: %w", err)
 	}
-	defer os.Remove(name)
+	defer removeAll(name)
 	tests := make(map[string]string)
 	sc := bufio.NewScanner(bytes.NewReader(data))
 	sc.Buffer(nil, 1<<20)

@@ -36,10 +36,11 @@ var (
 	last    [mutants + 1]atomic.Int32
 	counts  [mutants + 1]atomic.Int64
 
-	mu    sync.Mutex
-	tests = map[string]int32{}
-	seen  = map[[3]int32]bool{}
-	log   *os.File
+	mu      sync.Mutex
+	tests   = map[string]int32{}
+	entered int32 // the number of the last test
+	seen    = map[[3]int32]bool{}
+	log     *os.File
 )
 
 // ErrMutant is returned in the place of nil.
@@ -82,7 +83,7 @@ func hit() bool {
 }
 
 func stop(what string) {
-	os.Stderr.WriteString("\nhollow-test: the mutant passed its limit of " + what + "\n")
+	_, _ = os.Stderr.WriteString("\nhollow-test: the mutant passed its limit of " + what + "\n")
 	os.Exit(Exit)
 }
 
@@ -113,7 +114,8 @@ func Enter(name string) {
 	n := tests[name]
 	fresh := n == 0
 	if fresh {
-		n = int32(len(tests) + 1)
+		entered++
+		n = entered
 		tests[name] = n
 	}
 	mu.Unlock()
@@ -166,7 +168,9 @@ func write(line string) {
 		}
 		log = f
 	}
-	log.WriteString(line)
+	if _, err := log.WriteString(line); err != nil {
+		stop("a log that cannot be written")
+	}
 }
 
 // On reports whether the mutant is on.
