@@ -437,6 +437,14 @@ func (p *Publisher) wait(ctx context.Context, gh *github.Client, t Target, pub *
 
 // finish writes the annotations in batches and concludes the check run with the last of them.
 func (p *Publisher) finish(ctx context.Context, gh *github.Client, t Target, pub *Publication, all []*group, annotations []annotation, was written, reread bool, readAt time.Time, out *Published) error {
+	if len(annotations) > annotationBatch && pub.Attempt == 1 && out.CheckRunID != 0 {
+		// A first attempt that was put off between two batches, by a rate limit, is still the first.
+		run, _, err := gh.Checks.GetCheckRun(ctx, t.Owner, t.Repo, out.CheckRunID)
+		if err != nil && !ghclient.IsNotFound(err) && !ghclient.IsGone(err) {
+			return fmt.Errorf("reading the check run of %s: %w", t.where(), err)
+		}
+		was.annotations = run.GetOutput().GetAnnotationsCount()
+	}
 	left := annotations[min(was.annotations, len(annotations)):]
 	summary, text := pub.summary(t, all, out.Notes), pub.text(t, all)
 	out.Rungs = rungs(all)
@@ -492,6 +500,28 @@ func withAnnotations(out *github.CheckRunOutput, list []annotation) *github.Chec
 		out.Annotations = append(out.Annotations, a.draft)
 	}
 	return out
+}
+
+// Say posts one comment on the pull request, such as what a button asked for. key tells it from others: whatever was said
+// under it is not said again. text is Markdown of ours; what it quotes has to be escaped.
+func (p *Publisher) Say(ctx context.Context, t Target, key, text string) error {
+	ctx, gh, err := p.client(ctx, t)
+	if err != nil {
+		return err
+	}
+	st, err := p.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	marker := mark("said", safe(key))
+	if anyOf(st.comments, func(c commentNode) bool { return has(c.Body, marker) }) {
+		return nil
+	}
+	body := marker + "\n" + Cut(text, maxBody-len(marker)-1, "Cut: the check run has more.")
+	if _, _, err := gh.Issues.CreateComment(ctx, t.Owner, t.Repo, t.PR, &github.IssueComment{Body: &body}); err != nil {
+		return fmt.Errorf("commenting on %s: %w", t.where(), err)
+	}
+	return nil
 }
 
 // checkRunURL is where the check run can be seen.
