@@ -187,7 +187,6 @@ type File struct {
 	DiffSource   DiffSource
 	Unseen       []Unseen
 	Closing      []Issue
-	Threads      []Thread
 
 	Scan   evidence.ScanResult
 	Checks evidence.ChecksResult
@@ -204,24 +203,6 @@ type Issue struct {
 	Repo   string // owner/name
 	Number int
 	Title  string
-}
-
-// Thread is a review thread as it was when the case was read. Comments holds the first of them.
-type Thread struct {
-	ID                 string // GraphQL node id
-	Resolved, Outdated bool
-	Path               string
-	Line               int // 0 when outdated
-	Comments           []ThreadComment
-	MoreComments       bool
-}
-
-// ThreadComment is a comment in a thread.
-type ThreadComment struct {
-	ID     int64
-	Author attribution.Account
-	Body   string
-	At     time.Time
 }
 
 // KeyOf names the ledger of a pull request.

@@ -106,6 +106,7 @@ func TestDiffLadder(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		media   http.HandlerFunc
+		base    http.HandlerFunc // of the comparison that names the merge base
 		list    []obj
 		changed int
 		cut     bool
@@ -119,6 +120,7 @@ func TestDiffLadder(t *testing.T) {
 		{name: "422", media: status(422, "Sorry, this diff is unavailable."), list: list, changed: 1, source: FromFiles, note: "this large"},
 		{name: "500 that never passes", media: status(500, "Server Error: Sorry, this diff is taking too long to generate."), list: list, changed: 1, source: FromFiles, note: "cannot make one this large"},
 		{name: "a failure that passes", media: status(502, "Bad Gateway"), changed: 1, retry: true},
+		{name: "nothing in common", media: status(404, "No common ancestor between main and feature."), base: status(404, "No common ancestor between main and feature."), list: list, changed: 1, unseen: "rebase it", note: "no history in common"},
 		{name: "a commit that is not there yet", media: status(404, "Not Found"), changed: 1, retry: true},
 		{name: "cut before a file", media: text(""), list: list, changed: 1, source: FromFiles, note: "it shows 0 files where GitHub counts 1"},
 		{name: "cut inside a file", media: text(hubDiff[:len(hubDiff)-15]), list: list, changed: 1, source: FromFiles, note: "it is damaged"},
@@ -138,6 +140,9 @@ func TestDiffLadder(t *testing.T) {
 			})
 			h.on(compare, c.media)
 			h.on(compare+"?page=2&per_page=1", jsonOf(obj{"merge_base_commit": obj{"sha": shaC}}))
+			if c.base != nil {
+				h.on(compare+"?page=2&per_page=1", c.base)
+			}
 			h.on("GET /repos/acme/pay/pulls/1/files", jsonOf(c.list))
 			h.on("GET /repos/acme/pay/git/trees/"+shaC, tree(shaA))
 			h.on("GET /repos/acme/pay/git/trees/"+shaA, tree(shaB))

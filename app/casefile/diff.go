@@ -127,6 +127,8 @@ func (s *session) mediaDiff(ctx context.Context, base, head string, changed int)
 	switch {
 	case code == http.StatusNotAcceptable, code == http.StatusUnprocessableEntity:
 		return "", notWhole("GitHub does not make one this large")
+	case unrelated(err):
+		return "", notWhole("%s", noAncestor)
 	case code >= 500 && tooLarge(err):
 		return "", notWhole("GitHub cannot make one this large")
 	case ghclient.ClassOf(err) == ghclient.ClassTooLarge, text.over:
@@ -135,6 +137,14 @@ func (s *session) mediaDiff(ctx context.Context, base, head string, changed int)
 		return "", failed(err, "reading the diff of %s/%s from %s to %s", s.owner, s.repo, short(base), short(head))
 	}
 	return checkedDiff(string(text.Bytes()), changed)
+}
+
+const noAncestor = "the head has no history in common with its base; rebase it onto the base branch"
+
+// unrelated tells two commits that have nothing in common from commits that are not there yet: both are a 404, and the
+// former says "No common ancestor between A and B".
+func unrelated(err error) bool {
+	return ghclient.StatusOf(err) == http.StatusNotFound && strings.Contains(strings.ToLower(err.Error()), "no common ancestor")
 }
 
 // tooLarge tells a diff that GitHub will never make from a failure that passes.

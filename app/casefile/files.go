@@ -91,6 +91,9 @@ func (s *session) filesDiff(ctx context.Context, f *File) (diffRead, error) {
 func (s *session) mergeBase(ctx context.Context, base, head string) (string, error) {
 	var c github.CommitsComparison
 	_, err := s.get(ctx, fmt.Sprintf("compare/%s...%s", base, head), url.Values{"per_page": {"1"}, "page": {"2"}}, &c)
+	if unrelated(err) {
+		return "", notWhole("%s", noAncestor)
+	}
 	if err != nil {
 		return "", failed(err, "comparing %s with %s in %s/%s", short(base), short(head), s.owner, s.repo)
 	}

@@ -1,6 +1,7 @@
 package casefile
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-github/v62/github"
@@ -12,7 +13,7 @@ import (
 // TestQuotedNamesAreReadBack holds the quoting to the parser.
 func TestQuotedNamesAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.StringMatching(`[^/\x00\x{FFFD}]{1,12}`).Draw(t, "name")
+		name := rapid.StringMatching(`[^/\x00]{1,12}`).Filter(func(s string) bool { return !strings.Contains(s, "\uFFFD") }).Draw(t, "name")
 		before := map[string]treeFile{name: {diff.ModeRegular, shaA}}
 		after := map[string]treeFile{name: {diff.ModeRegular, shaB}}
 		text, why, err := section(&github.CommitFile{

@@ -206,6 +206,18 @@ func TestPolicyOfTheOrganisation(t *testing.T) {
 	}
 }
 
+// TestOrganisationOutOfReach is an App that was installed on one repository only.
+func TestOrganisationOutOfReach(t *testing.T) {
+	w := newWorld(t, map[string]string{"pay.go": "package pay\n"})
+	w.s.AddRepo("acme/.github", map[string]string{config.PolicyPath: "convergence:\n  max_laps: 9\n"})
+	w.s.SelectRepos("acme", "pay")
+	w.repo.Commit("feature", "Pay once", map[string]string{"pay.go": "package paid\n"})
+	pr := w.repo.OpenPR(githubtest.PR{Title: "Pay once", Head: "feature"})
+	if f := w.collect(w.request(pr)); f.PolicySource != "built-in defaults" {
+		t.Errorf("got the policy of %s", f.PolicySource)
+	}
+}
+
 // oddFiles are changes of every kind, on both sides.
 func oddFiles() (before, after map[string]string) {
 	before = map[string]string{
@@ -615,6 +627,95 @@ func TestMergeGroup(t *testing.T) {
 			}
 			if g.Case.Policy == nil || g.Checks.State == "" || g.Scan.State == "" {
 				t.Errorf("the group's case is not whole: %+v", g.Case.Evidence)
+			}
+		})
+	}
+}
+
+// TestPushDuringTheRead lets a push in between the pins and the diff: the case stays that of its pins.
+func TestPushDuringTheRead(t *testing.T) {
+	w := newWorld(t, map[string]string{"a.txt": "a\n"})
+	head := w.repo.Commit("feature", "Change", map[string]string{"a.txt": "b\n"})
+	pr := w.repo.OpenPR(githubtest.PR{Title: "Change", Head: "feature"})
+	gate := make(chan struct{})
+	held := w.s.Inject(githubtest.Fault{Route: "/repos/{owner}/{repo}/compare/{basehead}", Kind: githubtest.Latency, Gate: gate})
+	done := make(chan *casefile.File, 1)
+	go func() {
+		defer close(done)
+		f, err := w.c.Collect(context.Background(), w.request(pr))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		done <- f
+	}()
+	if err := held.Await(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.repo.ForcePush("feature", "Another change", map[string]string{"a.txt": "c\n"})
+	w.repo.Commit("main", "Go on", map[string]string{"z.txt": "z\n"})
+	close(gate)
+	f := <-done
+	if f == nil {
+		t.Fatal("nothing was collected")
+	}
+	if f.Head != head || !strings.Contains(f.Case.Diff, "+b\n") || strings.Contains(f.Case.Diff, "+c\n") || strings.Contains(f.Case.Diff, "z.txt") {
+		t.Errorf("the case of %s has the diff %q", f.Head, f.Case.Diff)
+	}
+	if got, _, err := f.Case.ReadHead(context.Background(), "a.txt"); string(got) != "b\n" || err != nil {
+		t.Errorf("the head holds %q, %v", got, err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	compare, analyses := "/repos/{owner}/{repo}/compare/{basehead}", "/repos/{owner}/{repo}/code-scanning/analyses"
+	for _, c := range []struct {
+		name  string
+		fault githubtest.Fault
+		retry bool // an error to be retried, after which all is well
+		stale bool
+		limit bool
+		scan  prosecutor.EvidenceState
+	}{
+		{name: "an answer from before the push", fault: githubtest.Fault{Route: "/graphql", Kind: githubtest.StaleHead, Times: -1}, retry: true, stale: true},
+		{name: "a head that is not there yet", fault: githubtest.Fault{Route: compare, Kind: githubtest.Missing, Times: -1}, retry: true},
+		{name: "half a diff", fault: githubtest.Fault{Route: compare, Kind: githubtest.Truncated, Times: -1}, retry: true},
+		{name: "a failure of GitHub's", fault: githubtest.Fault{Route: compare, Kind: githubtest.ServerError, Times: -1}, retry: true},
+		{name: "a query that fails", fault: githubtest.Fault{Route: "/graphql", Kind: githubtest.QueryFailed, Times: -1}, retry: true},
+		{name: "a token that expires", fault: githubtest.Fault{Route: compare, Kind: githubtest.ExpiredToken}},
+		{name: "a secondary limit", fault: githubtest.Fault{Route: compare, Kind: githubtest.SecondaryLimit, RetryAfter: time.Minute}, limit: true},
+		{name: "a limit at code scanning", fault: githubtest.Fault{Route: analyses, Kind: githubtest.PrimaryLimit}, limit: true},
+		{name: "code scanning that fails", fault: githubtest.Fault{Route: analyses, Kind: githubtest.ServerError, Times: -1}, scan: prosecutor.Unavailable},
+		{name: "a permission that is missing", fault: githubtest.Fault{Route: analyses, Kind: githubtest.PermissionRemoved, Times: -1}, scan: prosecutor.Unavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, map[string]string{"a.txt": "a\n"})
+			w.repo.Commit("feature", "Change", map[string]string{"a.txt": "b\n"})
+			pr := w.repo.OpenPR(githubtest.PR{Title: "Change", Head: "feature"})
+			w.later(time.Minute)
+			w.repo.Commit("feature", "More", map[string]string{"a.txt": "c\n"})
+			fault := w.s.Inject(c.fault)
+			f, err := w.c.Collect(context.Background(), w.request(pr))
+			fault.Remove()
+			if fault.Hits() == 0 {
+				t.Fatal("the fault met no request")
+			}
+			var retry *casefile.RetryableError
+			var limit *ghclient.RateLimitError
+			if errors.As(err, &retry) != c.retry || c.retry && retry.Stale != c.stale || errors.As(err, &limit) != c.limit {
+				t.Fatalf("got %v", err)
+			}
+			if c.limit {
+				return
+			}
+			if c.retry {
+				f = w.collect(w.request(pr))
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			want := cmp.Or(c.scan, prosecutor.NotApplicable)
+			if !f.Complete || !strings.Contains(f.Case.Diff, "+c\n") || f.Scan.State != want {
+				t.Errorf("got complete %v, scan %+v, diff %q", f.Complete, f.Scan, f.Case.Diff)
 			}
 		})
 	}

@@ -74,7 +74,6 @@ func hubPull(change func(pr obj)) obj {
 		"commits":                 obj{"totalCount": 1, "pageInfo": obj{"hasNextPage": false}, "nodes": []any{hubCommit(shaA)}},
 		"tip":                     obj{"nodes": []any{obj{"commit": obj{"oid": shaA, "committedDate": "2026-03-01T11:00:00Z", "statusCheckRollup": nil, "checkSuites": obj{"pageInfo": obj{"hasNextPage": false}, "nodes": []any{}}}}}},
 		"closingIssuesReferences": obj{"totalCount": 0, "nodes": []any{}},
-		"reviewThreads":           obj{"pageInfo": obj{"hasNextPage": false}, "nodes": []any{}},
 	}
 	if change != nil {
 		change(pr)

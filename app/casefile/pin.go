@@ -124,7 +124,7 @@ func (s *session) pull(ctx context.Context, r Request) (*session, *pull, error) 
 func beyondReach(p ghclient.GraphQLProblem) bool {
 	for _, at := range p.Path {
 		switch at {
-		case "closingIssuesReferences", "author", "user", "headRepository", "reviewThreads", "potentialMergeCommit":
+		case "closingIssuesReferences", "author", "user", "headRepository", "potentialMergeCommit":
 			return true
 		}
 	}
@@ -164,7 +164,7 @@ func (s *session) pinned(r Request, p *pull) (*File, error) {
 		URL: p.URL, Title: p.Title, State: State(strings.ToLower(p.State)), Draft: p.IsDraft,
 		Author: account(p.Author), Labels: labelsOf(p),
 		Base: p.BaseRefOid, Head: p.HeadRefOid, BaseBranch: p.BaseRefName, HeadBranch: p.HeadRefName,
-		Fork: p.IsCrossRepository, ChangedFiles: p.ChangedFiles, Threads: threads(p),
+		Fork: p.IsCrossRepository, ChangedFiles: p.ChangedFiles,
 	}
 	if p.HeadRepository != nil {
 		f.HeadRepo = p.HeadRepository.NameWithOwner
@@ -216,19 +216,6 @@ func account(a *actor) attribution.Account {
 	default:
 		return attribution.Account{Login: a.Login, Type: a.Typename}
 	}
-}
-
-func threads(p *pull) []Thread {
-	var out []Thread
-	for _, n := range p.ReviewThreads.Nodes {
-		t := Thread{ID: n.ID, Resolved: n.IsResolved, Outdated: n.IsOutdated, Path: n.Path, Line: n.Line}
-		for _, c := range n.Comments.Nodes {
-			t.Comments = append(t.Comments, ThreadComment{ID: c.DatabaseID, Author: account(c.Author), Body: c.Body, At: c.CreatedAt})
-		}
-		t.MoreComments = n.Comments.TotalCount > len(t.Comments)
-		out = append(out, t)
-	}
-	return out
 }
 
 // commits returns the commits of the change. cut is set when GitHub does not show all of them.

@@ -31,13 +31,6 @@ const pullQuery = `query Case($owner: String!, $name: String!, $pr: Int!, $polic
       commits(first: 100) { totalCount pageInfo { hasNextPage endCursor } nodes { ...written } }
       tip: commits(last: 1) { nodes { commit { ...checked } } }
       closingIssuesReferences(first: 10) { totalCount nodes { number title body repository { nameWithOwner } } }
-      reviewThreads(first: 100) {
-        pageInfo { hasNextPage endCursor }
-        nodes {
-          id isResolved isOutdated path line
-          comments(first: 50) { totalCount nodes { databaseId body author { __typename login } createdAt } }
-        }
-      }
     }
   }
 }
@@ -127,10 +120,6 @@ type pull struct {
 	ClosingIssuesReferences struct {
 		TotalCount int
 		Nodes      []*closing
-	}
-	ReviewThreads struct {
-		PageInfo pageInfo
-		Nodes    []threadNode
 	}
 
 	checks string // what of the checks could not be read
@@ -242,20 +231,4 @@ type closing struct {
 	Number      int
 	Title, Body string
 	Repository  *repoName
-}
-
-type threadNode struct {
-	ID                     string
-	IsResolved, IsOutdated bool
-	Path                   string
-	Line                   int
-	Comments               struct {
-		TotalCount int
-		Nodes      []struct {
-			DatabaseID int64
-			Body       string
-			Author     *actor
-			CreatedAt  time.Time
-		}
-	}
 }
