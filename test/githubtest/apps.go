@@ -72,8 +72,8 @@ func appRoutes() map[string]route {
 			rate := func(limit, used int) object {
 				return object{"limit": limit, "used": used, "remaining": max(0, limit-used), "reset": b.reset.Unix()}
 			}
-			core := rate(hourlyLimit, b.used)
-			return ok(object{"resources": object{"core": core, "search": rate(30, 0), "graphql": rate(hourlyLimit, 0), "integration_manifest": rate(hourlyLimit, 0)}, "rate": core})
+			core := rate(c.s.hourly(c.who), b.used)
+			return ok(object{"resources": object{"core": core, "search": rate(30, 0), "graphql": rate(c.s.hourly(c.who), c.s.graphBudget(c.who).used), "integration_manifest": rate(hourlyLimit, 0)}, "rate": core})
 		}},
 		"GET /user": {handle: func(c *call) reply {
 			if c.who.login == "" || c.who.token != nil {

@@ -199,9 +199,6 @@ type budget struct {
 	reset time.Time
 }
 
-// hourlyLimit is GitHub's for an installation with few repositories and for a person.
-const hourlyLimit = 5000
-
 func (i identity) payer() string {
 	switch {
 	case i.installation != nil:
@@ -242,8 +239,8 @@ func (s *Server) rateHeaders(h http.Header, who identity) {
 	if h.Get("X-RateLimit-Limit") != "" {
 		return // a refusal brought its own
 	}
-	h.Set("X-RateLimit-Limit", strconv.Itoa(hourlyLimit))
-	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(0, hourlyLimit-b.used)))
+	h.Set("X-RateLimit-Limit", strconv.Itoa(s.hourly(who)))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(0, s.hourly(who)-b.used)))
 	h.Set("X-RateLimit-Used", strconv.Itoa(b.used))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(b.reset.Unix(), 10))
 	h.Set("X-RateLimit-Resource", "core")

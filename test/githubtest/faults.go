@@ -311,12 +311,30 @@ func (k *skewed) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
 // What GitHub says when it asks to slow down, and where its pages about that are.
 const (
-	secondaryText = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again. If you reach out to GitHub Support for help, please include the request ID %s and timestamp %s."
 	secondaryDocs = "https://docs.github.com/free-pro-team@latest/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"
 	abuseText     = "You have triggered an abuse detection mechanism. Please wait a few minutes before you try again."
 	abuseDocs     = "https://docs.github.com/rest/overview/resources-in-the-rest-api#abuse-rate-limits"
 	suspendedText = "This installation has been suspended"
 )
+
+// secondaryText names the request, when its id is known.
+func (s *Server) secondaryText(requestID string) string {
+	const request = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+	if requestID == "" {
+		return request
+	}
+	return fmt.Sprintf("%s If you reach out to GitHub Support for help, please include the request ID %s and timestamp %s.", request, requestID, s.now().Format("2006-01-02 15:04:05 UTC"))
+}
+
+// slowDown makes a refusal one that asks to slow down, and to come back later if after is set.
+func slowDown(rep reply, docs string, after time.Duration) reply {
+	rep.body.(object)["documentation_url"] = docs
+	rep.header = http.Header{}
+	if after > 0 {
+		rep.header.Set("Retry-After", strconv.Itoa(int(after/time.Second)))
+	}
+	return rep
+}
 
 // refuse answers in place of the handler.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f Fault, route, path string, start time.Time) {
@@ -349,19 +367,13 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f Fault, route, 
 }
 
 func (s *Server) faulty(f Fault, who identity, route, requestID, path string) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	status := func(otherwise int) int {
 		if f.Status != 0 {
 			return f.Status
 		}
 		return otherwise
-	}
-	slow := func(rep reply, docs string) reply {
-		rep.body.(object)["documentation_url"] = docs
-		rep.header = http.Header{}
-		if f.RetryAfter > 0 {
-			rep.header.Set("Retry-After", strconv.Itoa(int(f.RetryAfter/time.Second)))
-		}
-		return rep
 	}
 	switch f.Kind {
 	case ServerError:
@@ -382,9 +394,9 @@ func (s *Server) faulty(f Fault, who identity, route, requestID, path string) re
 		}
 		return rep
 	case SecondaryLimit:
-		return slow(failure(status(http.StatusForbidden), fmt.Sprintf(secondaryText, requestID, s.now().Format("2006-01-02 15:04:05 UTC"))), secondaryDocs)
+		return slowDown(failure(status(http.StatusForbidden), s.secondaryText(requestID)), secondaryDocs, f.RetryAfter)
 	case AbuseLimit:
-		return slow(failure(status(http.StatusForbidden), abuseText), abuseDocs)
+		return slowDown(failure(status(http.StatusForbidden), abuseText), abuseDocs, f.RetryAfter)
 	case TooQuickly:
 		return unprocessable("IssueComment", "data", "unprocessable", "was submitted too quickly")
 	case Missing:

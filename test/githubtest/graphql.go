@@ -129,7 +129,7 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		b := s.graphBudget(who)
 		for name, value := range map[string]int64{
-			"Limit": hourlyLimit, "Remaining": int64(max(0, hourlyLimit-b.used)), "Used": int64(b.used), "Reset": b.reset.Unix(),
+			"Limit": int64(s.hourly(who)), "Remaining": int64(max(0, s.hourly(who)-b.used)), "Used": int64(b.used), "Reset": b.reset.Unix(),
 		} {
 			header.Set("X-RateLimit-"+name, strconv.FormatInt(value, 10))
 		}
@@ -204,9 +204,12 @@ func (s *Server) query(ctx context.Context, who identity, body []byte) (rep repl
 			"message": fmt.Sprintf("This query requests up to %d possible nodes which exceeds the maximum limit of %d.", g.nodes, maxNodes),
 		}}}), operation
 	}
+	if rep, refused := s.hasty(who, "graphql", maxGraphPoints, op.Operation == ast.Mutation); refused {
+		return rep, operation
+	}
 	b := s.graphBudget(who)
 	cost := max(1, (g.cost+50)/100)
-	if b.used+cost > hourlyLimit {
+	if b.used+cost > s.hourly(who) {
 		return ok(object{"errors": []object{rateLimited(who)}}), operation
 	}
 	b.used += cost

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-github/v62/github"
 
@@ -24,6 +25,17 @@ func token(t *testing.T, s *githubtest.Server, permissions *github.InstallationP
 		opts = &github.InstallationTokenOptions{Permissions: permissions}
 	}
 	tok, _, err := appClient(t, s).Apps.CreateInstallationToken(context.Background(), s.InstallationID("acme"), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok.GetToken()
+}
+
+// tokenAt is a token of an emulator whose clock says something else than this machine's.
+func tokenAt(t *testing.T, s *githubtest.Server, now time.Time) string {
+	t.Helper()
+	c := client(t, s, jwt(t, s.App(), goodClaims(s.App(), now)))
+	tok, _, err := c.Apps.CreateInstallationToken(context.Background(), s.InstallationID("acme"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,33 +3,125 @@ package githubtest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
 
 const rateLimitDocs = "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api"
 
-// limited refuses a request when the caller has used up the hour; the caller holds s.mu. It runs after authentication and before
-// the handler. Asking for the limit is free.
+// What an installation may ask for in an hour grows with its repositories: fifty for each above twenty, up to a cap (Rate limits
+// for the REST API; growth with users is not emulated).
+const (
+	freeRepos   = 20
+	perRepo     = 50
+	hourlyLimit = 5000
+	hourlyCap   = 12_500
+)
+
+// hourly is how many requests the caller may make in an hour; the caller of it holds s.mu.
+func (s *Server) hourly(who identity) int {
+	if who.installation == nil {
+		return hourlyLimit
+	}
+	n := 0
+	for _, r := range s.repos {
+		if s.installed(r) == who.installation {
+			n++
+		}
+	}
+	return min(hourlyCap, hourlyLimit+perRepo*max(0, n-freeRepos))
+}
+
+// limited refuses a request when the caller has used up the hour or, if that is enforced, was too hasty; the caller holds s.mu.
+// It runs after authentication and before the handler. Asking for the limit is free.
 func (s *Server) limited(c *call) (reply, bool) {
-	b := s.budget(c.who)
-	if b.used <= hourlyLimit || c.match.Template == "/rate_limit" {
+	if c.match.Template == "/rate_limit" {
 		return reply{}, false
 	}
-	return s.primaryLimit(c.who, http.StatusForbidden, b.reset), true
+	if b := s.budget(c.who); b.used > s.hourly(c.who) {
+		return s.primaryLimit(c.who, http.StatusForbidden, b.reset), true
+	}
+	write := c.r.Method != http.MethodGet && c.r.Method != http.MethodHead
+	return s.hasty(c.who, "rest", maxRESTPoints, write)
 }
 
 // primaryLimit is the refusal of a caller who has used up the hour.
 func (s *Server) primaryLimit(who identity, status int, reset time.Time) reply {
+	limit := strconv.Itoa(s.hourly(who))
 	rep := failure(status, exceeded(who))
 	rep.body.(object)["documentation_url"] = rateLimitDocs
 	rep.header = http.Header{}
-	for name, value := range map[string]string{
-		"Limit": strconv.Itoa(hourlyLimit), "Remaining": "0", "Used": strconv.Itoa(hourlyLimit), "Reset": strconv.FormatInt(reset.Unix(), 10), "Resource": "core",
-	} {
+	for name, value := range map[string]string{"Limit": limit, "Remaining": "0", "Used": limit, "Reset": strconv.FormatInt(reset.Unix(), 10), "Resource": "core"} {
 		rep.header.Set("X-RateLimit-"+name, value)
 	}
 	return rep
+}
+
+// Secondary limits (Rate limits for the REST API, About secondary rate limits): points a minute, where a read counts one and a
+// write five, and content that is made a minute and an hour. The latter two GitHub gives as what holds "in general".
+const (
+	maxRESTPoints    = 900
+	maxGraphPoints   = 2000
+	writePoints      = 5
+	maxWritesAMinute = 80
+	maxWritesAnHour  = 500
+)
+
+// haste is what one caller did in the last hour.
+type haste struct{ list []use }
+
+type use struct {
+	at     time.Time
+	api    string
+	points int
+	write  bool
+}
+
+// EnforceSecondaryLimits makes the server refuse who asks too quickly, by the server's clock. It starts without, since tests are
+// quicker than GitHub's clients may be.
+func (s *Server) EnforceSecondaryLimits(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hurries = nil
+	if on {
+		s.hurries = map[string]*haste{}
+	}
+}
+
+// hasty counts a request and refuses it when it breaks a secondary limit; the caller holds s.mu. Refused requests count too.
+func (s *Server) hasty(who identity, api string, limit int, write bool) (reply, bool) {
+	if s.hurries == nil {
+		return reply{}, false
+	}
+	h := s.hurries[who.payer()]
+	if h == nil {
+		h = &haste{}
+		s.hurries[who.payer()] = h
+	}
+	now := s.now()
+	u := use{at: now, api: api, points: 1, write: write}
+	if write {
+		u.points = writePoints
+	}
+	h.list = append(slices.DeleteFunc(h.list, func(o use) bool { return now.Sub(o.at) >= time.Hour }), u)
+	points, minute, hour := 0, 0, 0
+	for _, o := range h.list {
+		recent := now.Sub(o.at) < time.Minute
+		if recent && o.api == api {
+			points += o.points
+		}
+		if o.write {
+			hour++
+			if recent {
+				minute++
+			}
+		}
+	}
+	if points <= limit && minute <= maxWritesAMinute && hour <= maxWritesAnHour {
+		return reply{}, false
+	}
+	return slowDown(failure(http.StatusForbidden, s.secondaryText("")), secondaryDocs, time.Minute), true
 }
 
 // exceeded is the message of a used-up hour.
@@ -44,7 +136,7 @@ func exceeded(who identity) string {
 }
 
 // Exhaust uses up what the App's installation on an account may ask for in this hour, of REST and of GraphQL.
-func (s *Server) Exhaust(account string) { s.Spend(account, hourlyLimit) }
+func (s *Server) Exhaust(account string) { s.Spend(account, hourlyCap) }
 
 // Spend uses up that many requests of the hour of the App's installation on an account, and as many points of GraphQL.
 func (s *Server) Spend(account string, requests int) {
@@ -56,7 +148,7 @@ func (s *Server) Spend(account string, requests int) {
 	}
 	who := identity{installation: in}
 	for _, b := range []*budget{s.budget(who), s.graphBudget(who)} {
-		b.used = min(b.used+requests, hourlyLimit)
+		b.used = min(b.used+requests, s.hourly(who))
 	}
 }
 

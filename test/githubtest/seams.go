@@ -39,6 +39,7 @@ type seams struct {
 	faults      faults
 	deliveries  []Delivery              // guarded by Server.mu
 	formerHeads map[*PullRequest]string // from before the last push; guarded by Server.mu
+	hurries     map[string]*haste       // of each payer, nil while secondary limits are not enforced; guarded by Server.mu
 }
 
 // startSeams runs before the first request, stopSeams before the server goes down: what sends webhooks starts and stops here.
