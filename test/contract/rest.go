@@ -171,7 +171,78 @@ func (m Match) ValidateRequest(r *http.Request, body []byte) error {
 	if err := openapi3filter.ValidateRequest(r.Context(), input); err != nil {
 		return fmt.Errorf("%s %s: %w", m.Method, m.Template, err)
 	}
+	if len(body) == 0 || m.op.RequestBody == nil || m.op.RequestBody.Value.Content["application/json"] == nil {
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return fmt.Errorf("%s %s: the body is no JSON: %w", m.Method, m.Template, err)
+	}
+	if name := stranger(value, "", m.op.RequestBody.Value.Content["application/json"].Schema.Value); name != "" {
+		return fmt.Errorf("%s %s: there is no property %q in the body", m.Method, m.Template, name)
+	}
 	return nil
+}
+
+// stranger finds a property that no alternative of the schema has: GitHub ignores it, and a client that sends it has a mistake.
+func stranger(value any, at string, s *openapi3.Schema) string {
+	switch v := value.(type) {
+	case map[string]any:
+		known, open := map[string]*openapi3.Schema{}, true
+		collect(s, known, &open)
+		for name, e := range v {
+			switch {
+			case known[name] != nil:
+				if found := stranger(e, at+name+".", known[name]); found != "" {
+					return found
+				}
+			case len(known) > 0 || !open:
+				return at + name
+			}
+		}
+	case []any:
+		for _, e := range v {
+			unknown := ""
+			for _, items := range arrays(s) {
+				if unknown = stranger(e, at, items); unknown == "" {
+					break // one alternative knows all of it
+				}
+			}
+			if unknown != "" {
+				return unknown
+			}
+		}
+	}
+	return ""
+}
+
+// collect gathers the properties of a schema and of all its alternatives.
+func collect(s *openapi3.Schema, known map[string]*openapi3.Schema, open *bool) {
+	for name, p := range s.Properties {
+		known[name] = p.Value
+	}
+	if s.AdditionalProperties.Has != nil && !*s.AdditionalProperties.Has {
+		*open = false
+	}
+	for _, list := range []openapi3.SchemaRefs{s.AllOf, s.AnyOf, s.OneOf} {
+		for _, ref := range list {
+			collect(ref.Value, known, open)
+		}
+	}
+}
+
+// arrays gathers what a schema and its alternatives say of an array's elements.
+func arrays(s *openapi3.Schema) []*openapi3.Schema {
+	var out []*openapi3.Schema
+	if s.Items != nil {
+		out = append(out, s.Items.Value)
+	}
+	for _, list := range []openapi3.SchemaRefs{s.AllOf, s.AnyOf, s.OneOf} {
+		for _, ref := range list {
+			out = append(out, arrays(ref.Value)...)
+		}
+	}
+	return out
 }
 
 // ValidateResponse checks status, content type and body. Bodies of other media types than JSON (diffs, raw files) are not

@@ -2,8 +2,10 @@ package githubtest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -63,9 +65,14 @@ func (s *Server) newRepo(owner, name string) *Repo {
 	if err != nil {
 		panic(fmt.Sprintf("githubtest: %v: %s", err, out))
 	}
-	// As GitHub's servers allow.
-	for _, kv := range []string{"uploadpack.allowAnySHA1InWant", "uploadpack.allowFilter"} {
-		r.git("config", kv, "true")
+	// As GitHub's servers allow: any commit by name, and clones without blobs.
+	config, err := os.OpenFile(filepath.Join(r.dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = config.WriteString("[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n")
+		err = errors.Join(err, config.Close())
+	}
+	if err != nil {
+		panic(fmt.Sprintf("githubtest: configuring %s/%s: %v", owner, name, err))
 	}
 	s.repos[id] = r
 	return r
@@ -137,7 +144,7 @@ func (r *Repo) write(c Commit, from string) (sha string) {
 		committer = fmt.Sprintf("%s <%s>", name, email)
 	}
 	var in bytes.Buffer
-	fmt.Fprintf(&in, "commit refs/heads/%s\nauthor %s <%s> %s\ncommitter %s %s\ndata %d\n%s\n", c.Branch, name, email, when, committer, when, len(c.Message), c.Message)
+	fmt.Fprintf(&in, "commit refs/heads/%s\nmark :1\nauthor %s <%s> %s\ncommitter %s %s\ndata %d\n%s\n", c.Branch, name, email, when, committer, when, len(c.Message), c.Message)
 	if from != "" {
 		fmt.Fprintf(&in, "from %s\n", from)
 	}
@@ -154,11 +161,12 @@ func (r *Repo) write(c Commit, from string) (sha string) {
 		}
 		fmt.Fprintf(&in, "M %s inline %s\ndata %d\n%s\n", mode, quotePath(path), len(contents), contents)
 	}
-	in.WriteString("done\n")
-	if out, err := r.tryGit(in.Bytes(), "fast-import", "--quiet", "--force", "--done"); err != nil {
+	in.WriteString("get-mark :1\ndone\n")
+	out, err := r.tryGit(in.Bytes(), "fast-import", "--quiet", "--force", "--done")
+	if err != nil {
 		panic(fmt.Sprintf("githubtest: committing to %s/%s: %v %s", r.owner, r.name, err, out))
 	}
-	return r.branch(c.Branch)
+	return strings.TrimSpace(string(out))
 }
 
 // quotePath quotes a path for git fast-import.

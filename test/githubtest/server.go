@@ -261,9 +261,12 @@ func (s *Server) id() int64 {
 	return s.lastID
 }
 
+// appKey is the key of the App under test, one for all servers of a process: making it takes longer than most tests.
+var appKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
 // register makes the App under test.
 func (s *Server) register() error {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := appKey()
 	if err != nil {
 		return fmt.Errorf("generating the App's key: %w", err)
 	}
