@@ -52,6 +52,9 @@ func (x *Tx) Receive(ctx context.Context, d Delivery) (out Delivery, fresh bool,
 	if err != nil {
 		return Delivery{}, false, fmt.Errorf("packing the payload of delivery %s: %w", d.GUID, err)
 	}
+	if err := x.lock(ctx, d.RepoID); err != nil {
+		return Delivery{}, false, err
+	}
 	// Inserting first leaves no gap between two processes that receive the same delivery: the second one waits here for the
 	// first one's transaction, and then sees what came of it.
 	var attempts int

@@ -36,6 +36,9 @@ func (x *Tx) WantKillSwitch(ctx context.Context, repoID int64, pr int, on bool, 
 // SettleKillSwitch records whether the last change of the label counts, and returns the switch as it is then. sender is the
 // one whose permission was looked up: when somebody else has changed the label meanwhile, that change stays pending.
 func (x *Tx) SettleKillSwitch(ctx context.Context, repoID int64, pr int, sender string, permitted bool) (KillSwitch, error) {
+	if err := x.lock(ctx, repoID); err != nil {
+		return KillSwitch{}, err
+	}
 	query := `UPDATE kill_switches SET pending = ?, updated_at = ? WHERE repo_id = ? AND pr = ? AND wanted_by = ? AND pending`
 	if permitted {
 		query = `UPDATE kill_switches SET is_on = wanted, by_login = wanted_by, pending = ?, updated_at = ? WHERE repo_id = ? AND pr = ? AND wanted_by = ? AND pending`

@@ -33,17 +33,15 @@ type Pull struct {
 	UpdatedAt  time.Time // by GitHub's clock, in whole seconds
 }
 
-func pullLock(repoID int64, number int) string { return fmt.Sprintf("pull %d %d", repoID, number) }
-
 // SeePull records a pull request as an event or an answer of the API shows it. Events can come late and out of order,
 // redelivered ones above all: when something newer is known already, nothing is changed, current is false, and known is
 // what is known. The time is that of GitHub, which counts in seconds; of two states in one second the later one to come
-// counts. The pull request stays locked until the end of the transaction.
+// counts.
 func (x *Tx) SeePull(ctx context.Context, p Pull) (known Pull, current bool, err error) {
 	doing := func(err error) error {
 		return fmt.Errorf("recording pull request %d of repository %d: %w", p.Number, p.RepoID, err)
 	}
-	if err := x.lock(ctx, pullLock(p.RepoID, p.Number)); err != nil {
+	if err := x.lock(ctx, p.RepoID); err != nil {
 		return Pull{}, false, doing(err)
 	}
 	old, err := x.Pull(ctx, p.RepoID, p.Number)

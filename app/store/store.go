@@ -168,10 +168,12 @@ func (s *Store) Ledgers() ledgers.Store {
 	return s.postgres
 }
 
+const ledgerPrefix = "github:"
+
 // LedgerKey names the ledger of a pull request. It goes by the repository's number, which stays when the repository is
 // renamed or moved.
 func LedgerKey(repoID int64, pr int) convergence.Key {
-	return convergence.Key{Repo: "github:" + strconv.FormatInt(repoID, 10), Change: "pull/" + strconv.Itoa(pr)}
+	return convergence.Key{Repo: ledgerPrefix + strconv.FormatInt(repoID, 10), Change: "pull/" + strconv.Itoa(pr)}
 }
 
 // Tx is a transaction. It is for one goroutine, and ends with the function that InTx gave it to.
@@ -225,16 +227,50 @@ func (x *Tx) Ledgers() ledgers.Store {
 	if x.s.sqlite != nil {
 		return x.s.sqlite.In(x.tx)
 	}
-	return x.s.postgres.In(x.tx)
+	return &txLedgers{Store: x.s.postgres.In(x.tx), x: x}
 }
 
-// lock makes transactions that name the same thing take turns. On SQLite all transactions do.
-func (x *Tx) lock(ctx context.Context, name string) error {
-	if x.s.dialect == SQLite {
+// txLedgers are ledgers whose writers take the lock of the repository first.
+type txLedgers struct {
+	ledgers.Store
+	x *Tx
+}
+
+// Update implements the ledgers' Store.
+func (l *txLedgers) Update(ctx context.Context, key convergence.Key, change func(convergence.Ledger) (convergence.Ledger, error)) error {
+	if err := l.lock(ctx, key); err != nil {
+		return err
+	}
+	return l.Store.Update(ctx, key, change)
+}
+
+// Rule implements the ledgers' Store.
+func (l *txLedgers) Rule(ctx context.Context, key convergence.Key, rule func(convergence.Ledger) (convergence.Ruling, error)) (convergence.Ruling, error) {
+	if err := l.lock(ctx, key); err != nil {
+		return convergence.Ruling{}, err
+	}
+	return l.Store.Rule(ctx, key, rule)
+}
+
+func (l *txLedgers) lock(ctx context.Context, key convergence.Key) error {
+	id, err := strconv.ParseInt(strings.TrimPrefix(key.Repo, ledgerPrefix), 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // a ledger of something else, which nobody writes together with what is here
+	}
+	return l.x.lock(ctx, id)
+}
+
+// lock makes the transactions about a repository take turns, until they end. Each takes it before it locks anything else of
+// the repository, a row or a ledger, so that no two wait for each other. They take milliseconds, and on SQLite all
+// transactions take turns anyway.
+func (x *Tx) lock(ctx context.Context, repoID int64) error {
+	if x.s.dialect == SQLite || repoID == 0 {
 		return nil
 	}
-	_, err := x.tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, name)
-	return err
+	if _, err := x.tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('repository ' || $1::bigint, 0))`, repoID); err != nil {
+		return fmt.Errorf("waiting for other transactions about repository %d: %w", repoID, err)
+	}
+	return nil
 }
 
 // bind writes the placeholders of a statement as the database wants them. No statement here has a question mark that is no

@@ -73,16 +73,13 @@ func (x *Tx) StartRun(ctx context.Context, req RunRequest) (Started, error) {
 
 // admit locks what the request is about, says why it is refused, if it is, and returns the live runs.
 func (x *Tx) admit(ctx context.Context, req RunRequest) (refused string, live []Run, err error) {
+	if err := x.lock(ctx, req.RepoID); err != nil {
+		return "", nil, err
+	}
 	if req.PR == 0 {
 		// The heads of merge groups stand side by side; none supersedes another.
-		if err := x.lock(ctx, fmt.Sprintf("group %d %s", req.RepoID, req.Head)); err != nil {
-			return "", nil, err
-		}
 		live, err = x.s.runs(ctx, x.tx, `repo_id = ? AND pr = 0 AND head = ? AND state IN `+liveStates, req.RepoID, req.Head)
 		return "", live, err
-	}
-	if err := x.lock(ctx, pullLock(req.RepoID, req.PR)); err != nil {
-		return "", nil, err
 	}
 	p, err := x.Pull(ctx, req.RepoID, req.PR)
 	switch {
@@ -273,11 +270,7 @@ func (x *Tx) held(ctx context.Context, id int64) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	name := pullLock(r.RepoID, r.PR)
-	if r.IsGroup() {
-		name = fmt.Sprintf("group %d %s", r.RepoID, r.Head)
-	}
-	if err := x.lock(ctx, name); err != nil {
+	if err := x.lock(ctx, r.RepoID); err != nil {
 		return Run{}, err
 	}
 	return x.Run(ctx, id) // as it is now that nobody else can change it
@@ -467,7 +460,7 @@ func (x *Tx) SetPublishJob(ctx context.Context, id, job int64) error {
 // CancelPull ends the live runs of a pull request and returns them as they are then. Package queue's Cancel does so and does
 // with the jobs what follows; use that.
 func (x *Tx) CancelPull(ctx context.Context, repoID int64, pr int, reason string) ([]Run, error) {
-	if err := x.lock(ctx, pullLock(repoID, pr)); err != nil {
+	if err := x.lock(ctx, repoID); err != nil {
 		return nil, wrap("cancelling the runs of pull request %d", int64(pr), err)
 	}
 	return x.cancel(ctx, reason, `repo_id = ? AND pr = ? AND pr <> 0 AND state IN `+liveStates+` ORDER BY id`, repoID, pr)
@@ -475,7 +468,7 @@ func (x *Tx) CancelPull(ctx context.Context, repoID int64, pr int, reason string
 
 // CancelGroup ends the live runs of a merge group and returns them as they are then.
 func (x *Tx) CancelGroup(ctx context.Context, repoID int64, head, reason string) ([]Run, error) {
-	if err := x.lock(ctx, fmt.Sprintf("group %d %s", repoID, head)); err != nil {
+	if err := x.lock(ctx, repoID); err != nil {
 		return nil, wrap("cancelling the runs of a merge group of repository %d", repoID, err)
 	}
 	return x.cancel(ctx, reason, `repo_id = ? AND pr = 0 AND head = ? AND state IN `+liveStates+` ORDER BY id`, repoID, head)

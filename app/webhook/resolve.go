@@ -58,7 +58,7 @@ func resolved(ctx context.Context, st *store.Store, q queue.Queue, job queue.Res
 		if err != nil {
 			return err
 		}
-		reason := "no open pull request is concerned"
+		served, reason := false, "no open pull request is concerned"
 		for _, p := range slices.SortedFunc(slices.Values(pulls), func(a, b store.Pull) int { return a.Number - b.Number }) {
 			p, _, err := tx.SeePull(ctx, p)
 			if err != nil {
@@ -77,13 +77,13 @@ func resolved(ctx context.Context, st *store.Store, q queue.Queue, job queue.Res
 			if err != nil {
 				return err
 			}
-			if started.Refused == "" {
-				reason = ""
-			} else if reason != "" {
+			if started.Refused != "" {
 				reason = started.Refused
+				continue
 			}
+			served = true
 		}
-		if reason == "" {
+		if served {
 			return nil // they are done with their runs
 		}
 		for _, d := range deliveries {
