@@ -1,6 +1,7 @@
 package ghclient_test
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/rsa"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/google/go-github/v62/github"
+	"github.com/rs/zerolog"
 
 	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 )
@@ -91,7 +93,9 @@ func TestAJWTIsMadeByGitHubsClockWhenOursIsRefused(t *testing.T) {
 				}
 				_, _ = w.Write([]byte(`{"id":4711}`))
 			}
-			c := s.clients(t)
+			var logs bytes.Buffer
+			log := zerolog.New(&logs).Level(zerolog.WarnLevel)
+			c := s.clients(t, func(o *ghclient.Options) { o.Logger = &log })
 			for i, want := range []int64{2, 3} { // the second call knows
 				if _, _, err := c.App().Apps.Get(t.Context(), ""); err != nil {
 					t.Fatal(err)
@@ -102,6 +106,9 @@ func TestAJWTIsMadeByGitHubsClockWhenOursIsRefused(t *testing.T) {
 			}
 			if got := c.Skew(); got != ahead {
 				t.Errorf("skew %s, want %s", got, ahead)
+			}
+			if n := strings.Count(logs.String(), "set the clock of this host"); n != 1 {
+				t.Errorf("%d warnings, want 1: %s", n, logs.String())
 			}
 		})
 	}

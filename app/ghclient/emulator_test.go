@@ -15,9 +15,14 @@ import (
 )
 
 // emulated is the emulator of GitHub, which holds requests to GitHub's published contract, and clients of its App.
-func emulated(t *testing.T, o githubtest.Options, adjust ...func(*ghclient.Options)) (*githubtest.Server, *ghclient.Clients) {
+func emulated(t *testing.T, adjust ...func(*ghclient.Options)) (*githubtest.Server, *ghclient.Clients) {
 	t.Helper()
-	s := githubtest.New(t, o)
+	s := githubtest.New(t)
+	return s, clientsOf(t, s, adjust...)
+}
+
+func clientsOf(t *testing.T, s *githubtest.Server, adjust ...func(*ghclient.Options)) *ghclient.Clients {
+	t.Helper()
 	transport := &http.Transport{}
 	app := s.App()
 	opt := ghclient.Options{
@@ -32,7 +37,7 @@ func emulated(t *testing.T, o githubtest.Options, adjust ...func(*ghclient.Optio
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close(); transport.CloseIdleConnections() })
-	return s, c
+	return c
 }
 
 func repoScope(r *githubtest.Repo, permissions map[string]string) ghclient.Scope {
@@ -40,7 +45,7 @@ func repoScope(r *githubtest.Repo, permissions map[string]string) ghclient.Scope
 }
 
 func TestATokenReachesNoFurtherThanItsScope(t *testing.T) {
-	s, c := emulated(t, githubtest.Options{})
+	s, c := emulated(t)
 	pay := s.AddRepo("acme/pay", map[string]string{"a.go": "package a\n"})
 	other := s.AddRepo("acme/other", map[string]string{"b.go": "package b\n"})
 	other.SetPrivate(true)
@@ -84,7 +89,7 @@ func branch(r *githubtest.Repo) string {
 }
 
 func TestARenamedRepositoryIsReadAndWrittenByItsOldName(t *testing.T) {
-	s, c := emulated(t, githubtest.Options{})
+	s, c := emulated(t)
 	pay := s.AddRepo("acme/pay", map[string]string{"a.go": "package a\n"})
 	pr := pay.OpenPR(githubtest.PR{Title: "x", Head: branch(pay), Base: "main", Author: "mona"})
 	ctx := t.Context()
@@ -145,16 +150,19 @@ func TestTheEmulatorsFaults(t *testing.T) {
 		{"a write redirected to another host", githubtest.Fault{Kind: githubtest.Redirected, Status: 307, To: "https://evil.example"}, true, ghclient.ClassOther, "", 0},
 		{"a wrong Date", githubtest.Fault{Kind: githubtest.ClockSkew, Skew: time.Hour}, false, ghclient.ClassNone, "", 0},
 	}
+	s := githubtest.New(t)
+	pay := s.AddRepo("acme/pay", map[string]string{"a.go": "package a\n"})
+	pr := pay.OpenPR(githubtest.PR{Title: "x", Head: branch(pay), Base: "main", Author: "mona"})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, c := emulated(t, githubtest.Options{})
-			pay := s.AddRepo("acme/pay", map[string]string{"a.go": "package a\n"})
-			pr := pay.OpenPR(githubtest.PR{Title: "x", Head: branch(pay), Base: "main", Author: "mona"})
+			c := clientsOf(t, s) // a limit of one case is none of the next
+			before := len(pr.IssueComments())
 			tt.fault.Route, tt.fault.Method = readRoute, http.MethodGet
 			if tt.write {
 				tt.fault.Route, tt.fault.Method = writeRoute, http.MethodPost
 			}
 			fault := s.Inject(tt.fault)
+			defer fault.Remove()
 			ctx := t.Context()
 			client, err := c.Installation(ctx, s.InstallationID("acme"), repoScope(pay, map[string]string{"issues": "write", "contents": "read"}))
 			if err != nil {
@@ -172,7 +180,7 @@ func TestTheEmulatorsFaults(t *testing.T) {
 			if errors.As(err, &limit) && limit.Kind != tt.kind {
 				t.Errorf("kind %q, want %q", limit.Kind, tt.kind)
 			}
-			if n := len(pr.IssueComments()); n != tt.made {
+			if n := len(pr.IssueComments()) - before; n != tt.made {
 				t.Errorf("%d comments, want %d", n, tt.made)
 			}
 			if fault.Hits() == 0 {
@@ -184,7 +192,7 @@ func TestTheEmulatorsFaults(t *testing.T) {
 
 func TestAHostWhoseClockIsWrongStillWorks(t *testing.T) {
 	for _, ahead := range []time.Duration{2 * time.Minute, -time.Hour} {
-		s, c := emulated(t, githubtest.Options{}, func(o *ghclient.Options) {
+		s, c := emulated(t, func(o *ghclient.Options) {
 			o.Now = func() time.Time { return time.Now().Add(ahead) }
 		})
 		pay := s.AddRepo("acme/pay", map[string]string{"a.go": "package a\n"})
@@ -202,7 +210,7 @@ func TestAHostWhoseClockIsWrongStillWorks(t *testing.T) {
 }
 
 func TestTheLifeOfAnInstallation(t *testing.T) {
-	s, c := emulated(t, githubtest.Options{})
+	s, c := emulated(t)
 	pay := s.AddRepo("acme/pay", map[string]string{"a.go": "package a\n"})
 	ctx, id := t.Context(), s.InstallationID("acme")
 	sc := repoScope(pay, map[string]string{"checks": "write"})
@@ -242,7 +250,7 @@ func TestTheLifeOfAnInstallation(t *testing.T) {
 }
 
 func TestTheEmulatorsHourRunsOut(t *testing.T) {
-	s, c := emulated(t, githubtest.Options{})
+	s, c := emulated(t)
 	pay := s.AddRepo("acme/pay", map[string]string{"a.go": "package a\n"})
 	id := s.InstallationID("acme")
 	get := func(p ghclient.Purpose) error {

@@ -136,6 +136,10 @@ func (t *transport) persist(req *http.Request, payload []byte) (*answer, error) 
 				renewed = true
 				attempt--
 				t.c.metrics.retries.WithLabelValues("credential").Inc()
+				if t.account.installation == 0 {
+					t.logger(ctx).Warn().Dur("ahead", t.c.opt.Now().Sub(at)).
+						Msg("GitHub refused the App's JWT for its times: using GitHub's clock from now on; set the clock of this host (NTP)")
+				}
 				continue
 			}
 			return nil, t.authError(message, at)
@@ -349,11 +353,7 @@ func (t *transport) report(req *http.Request, q ask, a *answer, err error, attem
 		status = a.status
 	}
 	t.c.metrics.request(req, t.c.routeOf(req.URL), status, took)
-	log := zerolog.Ctx(req.Context())
-	if log.GetLevel() == zerolog.Disabled {
-		log = t.c.opt.Logger
-	}
-	event := log.Debug()
+	event := t.logger(req.Context()).Debug()
 	if !event.Enabled() {
 		return
 	}
@@ -366,6 +366,14 @@ func (t *transport) report(req *http.Request, q ask, a *answer, err error, attem
 		event = event.Str("error", Redact(err.Error()))
 	}
 	event.Msg("github request")
+}
+
+// logger is the context's, which knows the case, or else that of the options.
+func (t *transport) logger(ctx context.Context) *zerolog.Logger {
+	if log := zerolog.Ctx(ctx); log.GetLevel() != zerolog.Disabled {
+		return log
+	}
+	return t.c.opt.Logger
 }
 
 // resourceOf names the budget that a request draws on.
