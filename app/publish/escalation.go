@@ -110,7 +110,23 @@ func claim(f prosecutor.Finding) string {
 
 // escalationKey is one per epoch: an escalation locks the pull request until a person opens the next.
 func (p *Publication) escalationKey(t Target) string {
-	return fmt.Sprintf("%d/%d/epoch:%d", t.RepoID, t.PR, max(1, p.Epoch))
+	return fmt.Sprintf("%s%d", escalations(t), max(1, p.Epoch))
+}
+
+// escalations is what the keys of all escalations of a pull request begin with.
+func escalations(t Target) string { return fmt.Sprintf("%d/%d/epoch:", t.RepoID, t.PR) }
+
+// unlabel takes the label of an earlier escalation away after an ADVANCE. Without a comment of ours on an escalation the
+// label is somebody else's.
+func (p *Publisher) unlabel(ctx context.Context, gh *github.Client, t Target, st *state, out *Published) error {
+	ours := "<!-- prosecutor:escalation " + escalations(t)
+	if !slices.Contains(st.labels, NeedsHuman) || !anyOf(st.comments, func(c commentNode) bool { return has(c.Body, ours) }) {
+		return nil
+	}
+	if _, err := gh.Issues.RemoveLabelForIssue(ctx, t.Owner, t.Repo, t.PR, NeedsHuman); err != nil && !ghclient.IsNotFound(err) {
+		return p.tolerate(err, "taking the label from "+t.where(), "the label "+NeedsHuman+" could not be taken away", out)
+	}
+	return nil
 }
 
 // escalate asks people: a label, requests for review and one comment, in this order, so that the comment says who was

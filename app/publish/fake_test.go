@@ -65,7 +65,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case s.to("POST", "/check-runs"):
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, `{"id":11}`)
-	case strings.HasSuffix(s.Path, "/check-runs") && s.Method == "GET":
+	case strings.HasSuffix(s.Path, "/check-runs") && s.Method == http.MethodGet:
 		fmt.Fprint(w, `{"total_count":0,"check_runs":[]}`)
 	case strings.Contains(s.Path, "/check-runs/"):
 		fmt.Fprint(w, `{"id":11,"status":"in_progress","output":{"annotations_count":0}}`)

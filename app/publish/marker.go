@@ -70,7 +70,6 @@ func safe(s string) string {
 var (
 	findingMarker = regexp.MustCompile(`<!-- prosecutor:finding ([0-9a-zA-Z_.:/]+)(?: by=([a-z_]+))?(?: q=([A-Za-z0-9+/=]+))? -->`)
 	reviewMarker  = regexp.MustCompile(`<!-- prosecutor:review ([0-9a-zA-Z_.:/@#]+) -->`)
-	atMarker      = regexp.MustCompile(`<!-- prosecutor:at ([0-9a-zA-Z_.:/@#]+) -->`)
 )
 
 // maxMarkedQuote is how many bytes of accused code a marker remembers. It serves only to see that the code is gone.

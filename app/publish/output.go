@@ -406,6 +406,10 @@ func Action(identifier string) (action, findingID string) {
 	return identifier, ""
 }
 
+func runAgain() *github.CheckRunAction {
+	return &github.CheckRunAction{Label: "Run again", Description: "Judge this head once more", Identifier: ActionRunAgain}
+}
+
 // actions are the buttons of a concluded check run: at most three. Dismiss is there only when exactly one finding blocks
 // and a person may dismiss it, since a button can carry no choice.
 func (p *Publication) actions() []*github.CheckRunAction {
@@ -413,7 +417,7 @@ func (p *Publication) actions() []*github.CheckRunAction {
 		return nil
 	}
 	out := []*github.CheckRunAction{
-		{Label: "Run again", Description: "Judge this head once more", Identifier: ActionRunAgain},
+		runAgain(),
 		{Label: "Explain", Description: "Say which rules led to this decision", Identifier: ActionExplain},
 	}
 	var blocking []report.Finding

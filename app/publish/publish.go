@@ -210,7 +210,11 @@ func (p *Publisher) Conclude(ctx context.Context, t Target, checkRunID int64, co
 		return 0, err
 	}
 	body := "Reviewed head: `" + safe(t.Head) + "`.\n\n" + paragraphs(summary, 2000)
-	return p.conclude(ctx, gh, t, checkRunID, conclusion, output(title, body, ""), nil)
+	var actions []*github.CheckRunAction
+	if conclusion == convergence.ActionRequired {
+		actions = []*github.CheckRunAction{runAgain()}
+	}
+	return p.conclude(ctx, gh, t, checkRunID, conclusion, output(title, body, ""), actions)
 }
 
 // Cancel concludes a check run as cancelled; the reason is its title, such as "superseded by 0123abc".
@@ -286,6 +290,9 @@ func (p *Publisher) Publish(ctx context.Context, t Target, pub *Publication) (Pu
 	out := Published{CheckRunID: pub.CheckRunID, CommentID: pub.CommentID}
 	if pub.CheckStatus == convergence.CheckNone {
 		return out, nil
+	}
+	if pub.Result == nil {
+		return out, fmt.Errorf("publishing to %s: there is no report; a case without one is concluded", t.where())
 	}
 	ctx, gh, err := p.client(ctx, t)
 	if err != nil {
@@ -409,8 +416,13 @@ func (p *Publisher) tell(ctx context.Context, gh *github.Client, t Target, pub *
 			}
 		}
 	}
-	if pub.Escalation != nil {
+	switch {
+	case pub.Escalation != nil:
 		if err := p.escalate(ctx, gh, t, pub, st, out); err != nil {
+			return err
+		}
+	case pub.Conclusion == convergence.Success:
+		if err := p.unlabel(ctx, gh, t, st, out); err != nil {
 			return err
 		}
 	}

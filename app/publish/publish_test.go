@@ -579,6 +579,24 @@ func TestEscalation(t *testing.T) {
 	if n := len(w.pr.IssueComments()); n != 3 {
 		t.Errorf("%d comments after an escalation of the next epoch", n)
 	}
+
+	// An ADVANCE takes the label away.
+	advance := publication(convergence.Advance, d)
+	second.Generation = 4
+	w.begin(second, advance)
+	w.publish(second, advance)
+	if labels := w.pr.Labels(); len(labels) != 0 {
+		t.Errorf("labels %q after an ADVANCE", labels)
+	}
+	// One that was never ours stays.
+	other := newWorld(t)
+	other.pr.Label("dev", "needs-human")
+	clean := publication(convergence.Advance, other.diff())
+	other.begin(other.target(), clean)
+	other.publish(other.target(), clean)
+	if diff := cmp.Diff([]string{"needs-human"}, other.pr.Labels()); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Begin finds the check run that a lost attempt made; a new generation gets a new one.

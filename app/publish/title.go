@@ -59,7 +59,7 @@ func title(r convergence.Ruling, evidence []prosecutor.Evidence, lenses []panel.
 
 // blocked is what blocks, by severity, or why nothing can be counted.
 func blocked(r convergence.Ruling) string {
-	text := ""
+	var text string
 	switch r.Reason {
 	case convergence.NoChange:
 		text = "no committed change"

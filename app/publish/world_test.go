@@ -65,12 +65,6 @@ func (w *wire) lose(n int, done bool) {
 	w.n, w.fail, w.done = 0, n, done
 }
 
-func (w *wire) count() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.n
-}
-
 const (
 	oldFile = "package pay\n\nfunc Pay(n int) error {\n\tif n < 0 {\n\t\treturn errNegative\n\t}\n\treturn charge(n)\n}\n"
 	newFile = "package pay\n\nfunc Pay(n int) error {\n\treturn charge(n)\n}\n\nfunc Refund(n int) error {\n\tv := lookup(n)\n\treturn v.send()\n}\n"
