@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
+
+	"github.com/google/go-github/v62/github"
 
 	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
@@ -20,6 +23,9 @@ const (
 	FromFiles DiffSource = "files endpoint" // put together from the list of files
 	FromClone DiffSource = "local clone"    // git's own text
 )
+
+// mostCompared is how many files GitHub lists in a comparison (REST API: compare two commits).
+const mostCompared = 300
 
 // maxDiff bounds the text of a diff, in bytes. GitHub's own ends at 1 MB; what is longer than a judge may read is still
 // read by the static rules and measured.
@@ -41,11 +47,18 @@ type diffRead struct {
 }
 
 // errNotWhole says that a way to the diff does not show all of it; the next one is tried.
-type errNotWhole struct{ why string }
+type errNotWhole struct {
+	why   string
+	sound bool // the text is a diff that is sound in itself, and shows another number of files than it must
+	text  string
+	shows int
+}
 
 func (e *errNotWhole) Error() string { return e.why }
 
-func notWhole(format string, args ...any) error { return &errNotWhole{fmt.Sprintf(format, args...)} }
+func notWhole(format string, args ...any) error {
+	return &errNotWhole{why: fmt.Sprintf(format, args...)}
+}
 
 // diff reads the diff of the pins by the first way that shows all of it. A text that was cut between two files looks whole,
 // so that each is held against the number of changed files that GitHub counts.
@@ -54,12 +67,28 @@ func (s *session) diff(ctx context.Context, f *File) (diffRead, error) {
 	if err == nil {
 		return finish(diffRead{text: text, source: FromMedia}), nil
 	}
-	if _, next := errorAs[*errNotWhole](err); !next {
+	miscounted, next := errorAs[*errNotWhole](err)
+	if !next {
 		return diffRead{}, err
+	}
+	if miscounted.sound {
+		whole, cerr := s.compared(ctx, f, miscounted.shows)
+		if cerr != nil {
+			return diffRead{}, cerr
+		}
+		if whole {
+			return finish(diffRead{text: miscounted.text, source: FromMedia, notes: []string{fmt.Sprintf(
+				"GitHub counts %d changed files where the comparison of base and head has %d: the base has taken over a part of the change since it was counted",
+				f.ChangedFiles, miscounted.shows)}}), nil
+		}
 	}
 	read := diffRead{notes: []string{"GitHub's diff was not used: " + err.Error()}}
 
 	listed, err := s.filesDiff(ctx, f)
+	if retry, stale := errorAs[*RetryableError](err); stale && retry.Stale && s.c.opt.GitDir != "" {
+		// The list follows the pull request as GitHub last looked at it; a clone has the pinned commits.
+		err = notWhole("%v", retry)
+	}
 	if _, next := errorAs[*errNotWhole](err); err != nil && !next {
 		return diffRead{}, err
 	}
@@ -166,9 +195,23 @@ func checkedDiff(text string, changed int) (string, error) {
 		return "", fmt.Errorf("parsing the diff: %w", err)
 	}
 	if n := files(d); changed >= 0 && n != changed {
-		return "", notWhole("it shows %d files where GitHub counts %d", n, changed)
+		return "", &errNotWhole{why: fmt.Sprintf("it shows %d files where GitHub counts %d", n, changed), sound: true, text: text, shows: n}
 	}
 	return text, nil
+}
+
+// compared reports whether the comparison of the pins itself has that many files. GitHub counts the files of a pull request
+// when it is pushed to, and not when its base takes over a part of it, as it does with stacked pull requests.
+func (s *session) compared(ctx context.Context, f *File, shown int) (bool, error) {
+	var c github.CommitsComparison
+	_, err := s.get(ctx, fmt.Sprintf("compare/%s...%s", f.Base, f.Head), url.Values{"per_page": {"1"}}, &c)
+	switch {
+	case ghclient.ClassOf(err) == ghclient.ClassTooLarge:
+		return false, nil
+	case err != nil:
+		return false, failed(err, "comparing %s with %s in %s/%s", short(f.Base), short(f.Head), s.owner, s.repo)
+	}
+	return len(c.Files) == shown && shown < mostCompared, nil
 }
 
 // files counts the files of a diff as GitHub does: a type change is one file in two sections.

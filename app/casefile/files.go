@@ -137,7 +137,7 @@ func section(f *github.CommitFile, before, after map[string]treeFile) (text, why
 	is, hasNew := after[name]
 	removed, added := f.GetStatus() == "removed", f.GetStatus() == "added"
 	switch {
-	case !hasNew && !removed, !hadOld && !added, hasNew && removed:
+	case !hasNew && !removed, !hadOld && !added, hadOld && added, hasNew && removed:
 		return "", "", &RetryableError{What: fmt.Sprintf("GitHub's list of files does not fit the pinned commits at %q: it is about another push, or the name cannot be told", name), Stale: true}
 	case !removed && is.oid != f.GetSHA(), removed && was.oid != f.GetSHA():
 		return "", "", &RetryableError{What: fmt.Sprintf("GitHub's list of files shows %q as another push has it", name), Stale: true}

@@ -109,6 +109,10 @@ func TestSections(t *testing.T) {
 			before: tree{"x": {diff.ModeRegular, shaA}}, stale: true,
 		},
 		{
+			name: "added and there before", file: github.CommitFile{Filename: str("x"), Status: str("added"), SHA: str(shaB), Patch: str("@@ -0,0 +1 @@\n+b"), Changes: num(1)},
+			before: tree{"x": {diff.ModeRegular, shaB}}, after: tree{"x": {diff.ModeRegular, shaB}}, stale: true,
+		},
+		{
 			name: "removed and there", file: github.CommitFile{Filename: str("x"), Status: str("removed"), SHA: str(shaA)},
 			before: tree{"x": {diff.ModeRegular, shaA}}, after: tree{"x": {diff.ModeRegular, shaA}}, stale: true,
 		},

@@ -228,8 +228,8 @@ func (s *session) steps(ctx context.Context, r GroupRequest) (list []step, chang
 		if err != nil {
 			return nil, -1, "", failed(err, "comparing %s with %s in %s/%s", short(r.Base), short(r.Head), s.owner, s.repo)
 		}
-		if page == 1 && len(c.Files) < 300 {
-			changed = len(c.Files) // GitHub lists no more than 300
+		if page == 1 && len(c.Files) < mostCompared {
+			changed = len(c.Files)
 		}
 		all = append(all, c.Commits...)
 		if c.GetMergeBaseCommit().GetSHA() != r.Base && page == 1 {
