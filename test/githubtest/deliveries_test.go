@@ -43,7 +43,7 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 	list := func(query string) ([]github.HookDelivery, string) {
 		t.Helper()
 		resp, body, err := raw(t, s, bearer(), "GET", "app/hook/deliveries"+query, "")
-		if err != nil || resp.StatusCode != 200 {
+		if err != nil || resp.code != http.StatusOK {
 			t.Fatalf("%v %s", err, body)
 		}
 		var page []github.HookDelivery
@@ -112,10 +112,10 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 	if _, _, err := client(t, s, bearer()).Apps.RedeliverHookDelivery(ctx, failed[0].GetID()); status(err) != http.StatusNotFound {
 		t.Errorf("redelivery after three days: %v", err)
 	}
-	if resp, _, err := raw(t, s, bearer(), "GET", "app/hook/deliveries?cursor=x", ""); err != nil || resp.StatusCode != 422 {
+	if resp, _, err := raw(t, s, bearer(), "GET", "app/hook/deliveries?cursor=x", ""); err != nil || resp.code != 422 {
 		t.Errorf("bad cursor: %v", err)
 	}
-	if resp, _, err := raw(t, s, tokenAt(t, s, at.now), "GET", "app/hook/deliveries", ""); err != nil || resp.StatusCode != 401 {
+	if resp, _, err := raw(t, s, tokenAt(t, s, at.now), "GET", "app/hook/deliveries", ""); err != nil || resp.code != 401 {
 		t.Errorf("an installation's token: %v", err)
 	}
 }

@@ -244,12 +244,11 @@ func (s *Server) place(r *http.Request) (path, route string, err error) {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		var in struct{ Query string }
-		if json.Unmarshal(body, &in) != nil {
-			return "graphql", "/graphql", nil
-		}
 		name := ""
-		if m := operationName.FindStringSubmatch(in.Query); m != nil {
-			name = m[1]
+		if err := json.Unmarshal(body, &in); err == nil {
+			if m := operationName.FindStringSubmatch(in.Query); m != nil {
+				name = m[1]
+			}
 		}
 		return graphPath(name), "/graphql", nil
 	}

@@ -17,8 +17,14 @@ import (
 	"github.com/prosecutor-bot/prosecutor/test/githubtest"
 )
 
+// response is what of an answer is left once its body was read.
+type response struct {
+	code   int
+	Header http.Header
+}
+
 // raw makes one request on a connection of its own, without following redirects.
-func raw(t *testing.T, s *githubtest.Server, token, method, path, body string) (*http.Response, string, error) {
+func raw(t *testing.T, s *githubtest.Server, token, method, path, body string) (*response, string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, s.REST+path, strings.NewReader(body))
 	if err != nil {
@@ -35,7 +41,7 @@ func raw(t *testing.T, s *githubtest.Server, token, method, path, body string) (
 	}
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
-	return resp, string(data), err
+	return &response{code: resp.StatusCode, Header: resp.Header}, string(data), err
 }
 
 func TestFaultsThatAnswer(t *testing.T) {
@@ -70,8 +76,8 @@ func TestFaultsThatAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if resp.StatusCode != tc.status || !strings.Contains(body, tc.body) {
-				t.Errorf("%d %s", resp.StatusCode, body)
+			if resp.code != tc.status || !strings.Contains(body, tc.body) {
+				t.Errorf("%d %s", resp.code, body)
 			}
 			for name, want := range tc.header {
 				if got := resp.Header.Get(name); got != want {
@@ -81,7 +87,7 @@ func TestFaultsThatAnswer(t *testing.T) {
 			if log := s.Requests(); len(log) != 1 || log[0].Status != tc.status || log[0].Route != "/repos/{owner}/{repo}" || log[0].Installation != s.InstallationID("acme") {
 				t.Errorf("log: %+v", log)
 			}
-			if resp, _, err := raw(t, s, tok, "GET", "repos/acme/pay", ""); err != nil || resp.StatusCode != 200 || in.Hits() != 1 {
+			if resp, _, err := raw(t, s, tok, "GET", "repos/acme/pay", ""); err != nil || resp.code != 200 || in.Hits() != 1 {
 				t.Errorf("the fault stays: %v", err)
 			}
 		})
@@ -96,7 +102,7 @@ func TestFaultsChooseTheirRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return resp.StatusCode
+		return resp.code
 	}
 	byRoute := s.Inject(githubtest.Fault{Kind: githubtest.ServerError, Route: "/repos/{owner}/{repo}/pulls/{pull_number}", Skip: 1, Times: 2})
 	for i, want := range []int{200, 502, 502, 200} {
@@ -138,7 +144,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 	tok := token(t, s, nil)
 	comments := "repos/acme/pay/issues/1/comments"
 	s.Inject(githubtest.Fault{Kind: githubtest.Truncated})
-	if resp, body, err := raw(t, s, tok, "GET", "repos/acme/pay", ""); resp == nil || resp.StatusCode != 200 || !errors.Is(err, io.ErrUnexpectedEOF) || body == "" {
+	if resp, body, err := raw(t, s, tok, "GET", "repos/acme/pay", ""); resp == nil || resp.code != 200 || !errors.Is(err, io.ErrUnexpectedEOF) || body == "" {
 		t.Errorf("truncated: %v", err)
 	}
 	s.Inject(githubtest.Fault{Kind: githubtest.Closed})
@@ -164,7 +170,7 @@ func TestLatencyWaitsForItsGate(t *testing.T) {
 			done <- 0
 			return
 		}
-		done <- resp.StatusCode
+		done <- resp.code
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -235,18 +241,18 @@ func TestRedirectsOfARename(t *testing.T) {
 		status       int
 	}{{"GET", "", 301}, {"POST", `{"body":"x"}`, 307}} {
 		resp, _, err := raw(t, s, tok, tc.method, "repos/acme/pay/issues/1/comments?", tc.body)
-		if err != nil || resp.StatusCode != tc.status {
+		if err != nil || resp.code != tc.status {
 			t.Errorf("%s: %v %v", tc.method, resp, err)
 			continue
 		}
 		path := strings.TrimPrefix(resp.Header.Get("Location"), s.REST)
-		if again, _, err := raw(t, s, tok, tc.method, path, tc.body); err != nil || again.StatusCode > 201 {
+		if again, _, err := raw(t, s, tok, tc.method, path, tc.body); err != nil || again.code > 201 {
 			t.Errorf("%s %s: %v", tc.method, path, err)
 		}
 	}
 	// What was reported of some writes: a 301, on which clients turn them into reads.
 	s.Inject(githubtest.Fault{Kind: githubtest.Redirected, Method: "POST", To: s.REST})
-	if resp, _, err := raw(t, s, tok, "POST", "repos/acme/till/issues/1/comments", `{"body":"x"}`); err != nil || resp.StatusCode != 301 {
+	if resp, _, err := raw(t, s, tok, "POST", "repos/acme/till/issues/1/comments", `{"body":"x"}`); err != nil || resp.code != 301 {
 		t.Errorf("%v", err)
 	}
 	// And a redirect to another host, which no token may follow.
@@ -265,7 +271,7 @@ func TestRevokedPermission(t *testing.T) {
 	tok := token(t, s, nil)
 	s.Revoke("acme", "checks")
 	resp, body, err := raw(t, s, tok, "GET", "repos/acme/pay/commits/main/check-runs", "")
-	if err != nil || resp.StatusCode != 403 || !strings.Contains(body, "Resource not accessible by integration") || resp.Header.Get("X-Accepted-Github-Permissions") != "checks=read" {
+	if err != nil || resp.code != http.StatusForbidden || !strings.Contains(body, "Resource not accessible by integration") || resp.Header.Get("X-Accepted-Github-Permissions") != "checks=read" {
 		t.Errorf("%v %s %v", resp, body, err)
 	}
 }

@@ -21,7 +21,6 @@ type limitsOf struct {
 	repo  *githubtest.Repo
 	pr    *githubtest.PullRequest
 	token string
-	run   int64
 }
 
 func (l *limitsOf) do(t *testing.T, method, path string, body any) (int, http.Header, string) {
@@ -38,7 +37,7 @@ func (l *limitsOf) do(t *testing.T, method, path string, body any) (int, http.He
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, resp.Header, out
+	return resp.code, resp.Header, out
 }
 
 type m = map[string]any
@@ -358,7 +357,7 @@ func TestLimitsOfCredentials(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &tok); err != nil {
 			t.Fatal(err)
 		}
-		return resp.StatusCode, tok.Token, out
+		return resp.code, tok.Token, out
 	}
 	get := func(token, path string) int {
 		t.Helper()
@@ -366,7 +365,7 @@ func TestLimitsOfCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return resp.StatusCode
+		return resp.code
 	}
 	_, tok, _ := mint("")
 	if len(tok) <= 40 {
@@ -405,7 +404,7 @@ func TestLimitsOfCredentials(t *testing.T) {
 	// Checks are written by Apps only.
 	repo.Collaborator("alice", "admin")
 	body := fmt.Sprintf(`{"name":"n","head_sha":%q}`, sha)
-	if resp, out, err := raw(t, s, s.UserToken("alice"), "POST", "repos/acme/pay/check-runs", body); err != nil || resp.StatusCode != 403 {
+	if resp, out, err := raw(t, s, s.UserToken("alice"), "POST", "repos/acme/pay/check-runs", body); err != nil || resp.code != 403 {
 		t.Errorf("a person's check run: %v %s", err, out)
 	}
 }
@@ -415,7 +414,7 @@ func TestLimitsOfTheHour(t *testing.T) {
 	s := githubtest.New(t, githubtest.Options{Now: func() time.Time { return at.now }})
 	s.AddRepo("acme/pay", nil)
 	tok := token(t, s, nil)
-	get := func(path string) (*http.Response, string) {
+	get := func(path string) (*response, string) {
 		t.Helper()
 		resp, body, err := raw(t, s, tok, "GET", path, "")
 		if err != nil {
@@ -435,15 +434,15 @@ func TestLimitsOfTheHour(t *testing.T) {
 	}
 	s.Spend("acme", 5097) // three were used by now, and the next one is the last
 	resp, _ := get("repos/acme/pay")
-	if resp.StatusCode != 200 || resp.Header.Get("X-RateLimit-Remaining") != "0" {
-		t.Errorf("the last one: %d %v", resp.StatusCode, resp.Header)
+	if resp.code != http.StatusOK || resp.Header.Get("X-RateLimit-Remaining") != "0" {
+		t.Errorf("the last one: %d %v", resp.code, resp.Header)
 	}
 	resp, body := get("repos/acme/pay")
-	if resp.StatusCode != 403 || resp.Header.Get("X-RateLimit-Remaining") != "0" || !strings.Contains(body, fmt.Sprintf("API rate limit exceeded for installation ID %d.", s.InstallationID("acme"))) {
-		t.Errorf("over the limit: %d %s", resp.StatusCode, body)
+	if resp.code != http.StatusForbidden || resp.Header.Get("X-RateLimit-Remaining") != "0" || !strings.Contains(body, fmt.Sprintf("API rate limit exceeded for installation ID %d.", s.InstallationID("acme"))) {
+		t.Errorf("over the limit: %d %s", resp.code, body)
 	}
-	if resp, _ := get("rate_limit"); resp.StatusCode != 200 {
-		t.Errorf("asking for the limit: %d", resp.StatusCode)
+	if resp, _ := get("rate_limit"); resp.code != 200 {
+		t.Errorf("asking for the limit: %d", resp.code)
 	}
 	reset, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64)
 	if err != nil {
@@ -451,8 +450,8 @@ func TestLimitsOfTheHour(t *testing.T) {
 	}
 	at.now = time.Unix(reset, 0)
 	tok = tokenAt(t, s, at.now)
-	if resp, _ := get("repos/acme/pay"); resp.StatusCode != 200 {
-		t.Errorf("after the reset: %d", resp.StatusCode)
+	if resp, _ := get("repos/acme/pay"); resp.code != 200 {
+		t.Errorf("after the reset: %d", resp.code)
 	}
 }
 
@@ -464,7 +463,7 @@ func TestLimitsOfHaste(t *testing.T) {
 	pr := repo.OpenPR(githubtest.PR{Title: "A", Head: "feature"})
 	tok := token(t, s, nil)
 	s.EnforceSecondaryLimits(true)
-	comment := func() (*http.Response, string) {
+	comment := func() (*response, string) {
 		t.Helper()
 		resp, body, err := raw(t, s, tok, "POST", fmt.Sprintf("repos/acme/pay/issues/%d/comments", pr.Number()), `{"body":"x"}`)
 		if err != nil {
@@ -473,17 +472,17 @@ func TestLimitsOfHaste(t *testing.T) {
 		return resp, body
 	}
 	for i := range 80 {
-		if resp, body := comment(); resp.StatusCode != 201 {
-			t.Fatalf("write %d in a minute: %d %s", i+1, resp.StatusCode, body)
+		if resp, body := comment(); resp.code != 201 {
+			t.Fatalf("write %d in a minute: %d %s", i+1, resp.code, body)
 		}
 	}
 	resp, body := comment()
-	if resp.StatusCode != 403 || resp.Header.Get("Retry-After") != "60" || !strings.Contains(body, "secondary rate limit") || len(pr.IssueComments()) != 80 {
-		t.Errorf("write 81 in a minute: %d %s", resp.StatusCode, body)
+	if resp.code != http.StatusForbidden || resp.Header.Get("Retry-After") != "60" || !strings.Contains(body, "secondary rate limit") || len(pr.IssueComments()) != 80 {
+		t.Errorf("write 81 in a minute: %d %s", resp.code, body)
 	}
 	at.now = at.now.Add(time.Minute)
-	if resp, _ := comment(); resp.StatusCode != 201 {
-		t.Errorf("a minute later: %d", resp.StatusCode)
+	if resp, _ := comment(); resp.code != 201 {
+		t.Errorf("a minute later: %d", resp.code)
 	}
 	at.now = at.now.Add(time.Minute)
 	refused := 0
@@ -492,7 +491,7 @@ func TestLimitsOfHaste(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if resp.StatusCode == 403 {
+		if resp.code == 403 {
 			refused++
 		}
 	}
@@ -528,7 +527,7 @@ func TestLimitsOfCheckRuns(t *testing.T) {
 		t.Helper()
 		list := strings.TrimSuffix(strings.Repeat(`{"path":"a","start_line":1,"end_line":1,"annotation_level":"notice","message":"m"},`, 50), ",")
 		resp, body, err := raw(t, s, tok, method, path, fmt.Sprintf(`{%s"output":{"title":"t","summary":"s","annotations":[%s]}}`, identity, list))
-		if err != nil || resp.StatusCode > 201 || json.Unmarshal([]byte(body), &got) != nil {
+		if err != nil || resp.code > 201 || json.Unmarshal([]byte(body), &got) != nil {
 			t.Fatalf("%v %.300s", err, body)
 		}
 	}

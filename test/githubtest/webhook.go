@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // GitHub still sends the old signature beside the new one
+	"crypto/sha1" // GitHub still sends the old signature beside the new one
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"

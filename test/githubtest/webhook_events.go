@@ -60,10 +60,10 @@ func (s *Server) recipient(e event) *installation {
 	}
 	need := eventNeeds[e.name]
 	granted := in.permissions[need]
-	switch {
-	case need == "metadata":
+	switch need {
+	case "metadata":
 		granted = "read"
-	case need == "issues_or_pulls":
+	case "issues_or_pulls":
 		granted = in.permissions["issues"]
 		if e.issue == nil || e.repo.pulls[e.issue.number] != nil {
 			granted += in.permissions["pull_requests"]

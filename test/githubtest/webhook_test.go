@@ -360,7 +360,7 @@ func TestPassages(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	d := s.Deliveries()
-	if len(d) != 5 || d[4].Succeeded() || d[4].StatusCode != 502 || d[2].GUID != d[3].GUID {
+	if len(d) != 5 || d[4].Succeeded() || d[4].StatusCode != http.StatusBadGateway || d[2].GUID != d[3].GUID {
 		t.Errorf("deliveries: %+v", d)
 	}
 }
