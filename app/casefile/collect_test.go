@@ -127,7 +127,7 @@ func TestDiffLadder(t *testing.T) {
 		{name: "a commit that is not there yet", media: status(404, "Not Found"), changed: 1, retry: true},
 		{name: "cut before a file", media: text(""), list: list, compared: list, changed: 1, source: FromFiles, note: "it shows 0 files where GitHub counts 1"},
 		{name: "cut inside a file", media: text(hubDiff[:len(hubDiff)-15]), list: list, changed: 1, source: FromFiles, note: "it is damaged"},
-		{name: "a list that is short", media: text(""), list: list, changed: 2, unseen: "it holds 1 of the 2 files", note: "no directory for clones is configured"},
+		{name: "a list that is short", media: text(""), list: list, compared: list, changed: 2, unseen: "it holds 1 of the 2 files", note: "no directory for clones is configured"},
 		{name: "more than is listed", media: status(406, "too large"), changed: 3500, unseen: "it ends at 3000 of the 3500 files", note: "no directory"},
 		{name: "a tree that is cut", media: status(406, "too large"), list: list, changed: 1, cut: true, unseen: "cuts the listing", note: "no directory"},
 		{
