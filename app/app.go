@@ -43,6 +43,9 @@ type Options struct {
 
 	// SweepEvery is how often orphaned runs are looked for (3m), ReconcileEvery how often missed deliveries and heads are (10m).
 	SweepEvery, ReconcileEvery time.Duration
+	// ReconcileAfter is how long ago a pull request must have changed before its missing check run counts as missed (2m): a
+	// younger one has its webhook under way.
+	ReconcileAfter time.Duration
 }
 
 // App is the running GitHub App. It is safe for concurrent use.
@@ -79,6 +82,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	if a.o.ReconcileEvery <= 0 {
 		a.o.ReconcileEvery = 10 * time.Minute
+	}
+	if a.o.ReconcileAfter <= 0 {
+		a.o.ReconcileAfter = 2 * time.Minute
 	}
 	var err error
 	if a.pool, err = judge.NewPool(o.Judges, judge.PoolOptions{Limits: o.Limits, Now: o.Now}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
 	"github.com/prosecutor-bot/prosecutor/test/apptest"
@@ -310,7 +311,7 @@ func TestCommandsOfPeople(t *testing.T) {
 func TestMissedEventsAreReconciled(t *testing.T) {
 	for name, passage := range map[string]githubtest.Passage{"failed": githubtest.Fail, "lost without a trace": githubtest.Lose} {
 		t.Run(name, func(t *testing.T) {
-			w := apptest.New(t)
+			w := apptest.New(t, apptest.Options{ReconcileAfter: time.Nanosecond})
 			repo := sample(w)
 			sha := repo.Commit("docs", "Say more", map[string]string{"README.md": "# pay\n\nRefunds.\n"})
 			w.Settle()

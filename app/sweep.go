@@ -212,6 +212,9 @@ func (a *App) reconcileInstallation(ctx context.Context, installation int64) err
 }
 
 func (a *App) reconcilePull(ctx context.Context, installation int64, repo store.Repository, p *github.PullRequest) error {
+	if a.now().Sub(p.GetUpdatedAt().Time) < a.o.ReconcileAfter {
+		return nil
+	}
 	head := p.GetHead().GetSHA()
 	runs, err := a.store.RunsOfHead(ctx, repo.ID, p.GetNumber(), head)
 	if err != nil || len(runs) > 0 || p.GetDraft() {

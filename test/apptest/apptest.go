@@ -59,6 +59,8 @@ type Options struct {
 	Judges   []judge.Judge // the static rules by default
 	Database string        // a SQLite file in a temporary directory by default
 	GitHub   githubtest.Options
+	// ReconcileAfter is that of the App.
+	ReconcileAfter time.Duration
 }
 
 // New starts a GitHub and the App, which ends with the test.
@@ -98,7 +100,8 @@ func (w *World) start(o Options) {
 	w.App, err = app.New(context.Background(), app.Options{
 		Store: st, Clients: clients, Judges: o.Judges, AppID: registered.ID, Slug: registered.Slug,
 		Secrets: [][]byte{[]byte(registered.WebhookSecret)}, GitDir: t.TempDir(), Version: "test", Logger: &log,
-		Queue: queue.Options{Poll: 20 * time.Millisecond, Grace: time.Second},
+		ReconcileAfter: o.ReconcileAfter,
+		Queue:          queue.Options{Poll: 20 * time.Millisecond, Grace: time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)
