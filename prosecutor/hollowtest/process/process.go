@@ -122,10 +122,7 @@ func watch(ctx context.Context, c hollowtest.Command, pid int, ended <-chan erro
 			return res, nil
 		case <-ctx.Done():
 			killGroup(pid)
-			// However it ended, it was not by itself.
-			if err := <-ended; err != nil {
-				return res, ctx.Err()
-			}
+			<-ended //nolint:errcheck // however it ended, it was not by itself
 			return res, ctx.Err()
 		case <-wall:
 			res.TimedOut = true

@@ -60,6 +60,7 @@ const (
 	reasonBudget      = "budget: the time was over before it was tried"
 	reasonInterrupted = "interrupted before it was tried"
 	reasonMost        = "budget: more mutants than the limit"
+	reasonConstraint  = "build constraint: the file is not built here"
 )
 
 // run is the state of one measurement.
@@ -320,11 +321,19 @@ func (r *run) loadModule(ctx context.Context, rel string, names []string, scratc
 		case p == nil && ignoredPath(name):
 			r.ignored(name, "the go command leaves directories of this name out")
 		case p == nil:
-			r.unmeasured(name, "it belongs to no package that is built here")
+			out, err := r.tool.excluded(ctx, mod, abs)
+			if err != nil {
+				return err
+			}
+			if out {
+				r.ignored(name, reasonConstraint)
+			} else {
+				r.unmeasured(name, "it belongs to no package that is built here")
+			}
 		case slices.Contains(p.TestGoFiles, base), slices.Contains(p.XTestGoFiles, base), strings.HasSuffix(base, "_test.go"):
 			r.files[name].Reason = "a test"
 		case slices.Contains(p.IgnoredGoFiles, base), strings.HasPrefix(base, "_"), strings.HasPrefix(base, "."):
-			r.ignored(name, "build constraint: the file is not built here")
+			r.ignored(name, reasonConstraint)
 		case slices.Contains(p.GoFiles, base), slices.Contains(p.CgoFiles, base):
 			wanted[p] = append(wanted[p], name)
 		default:

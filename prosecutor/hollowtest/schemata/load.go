@@ -152,7 +152,7 @@ func (t *toolchain) loadModule(ctx context.Context, root, rel string) (*module, 
 	args := []string{"list", "-e", "-json=" + listFields, "./..."}
 	out, err := t.run(ctx, m.dir, m.env, args...)
 	var failed *goError
-	if errors.As(err, &failed) || (err == nil && !bytes.Contains(out, []byte(`"ImportPath"`))) {
+	if errors.As(err, &failed) || (err == nil && bytes.Contains(out, []byte("go.work"))) {
 		// A module that the workspace does not name is measured by itself.
 		env := append(slices.Clone(t.env), "GOWORK=off")
 		if again, err2 := t.run(ctx, m.dir, env, args...); err2 == nil {
@@ -179,9 +179,31 @@ func (t *toolchain) loadModule(ctx context.Context, root, rel string) (*module, 
 		}
 	}
 	if m.path == "" {
-		return nil, fmt.Errorf("module in %q has no packages: %s", rel, strings.TrimSpace(string(out[:min(len(out), 500)])))
+		for _, p := range all {
+			if p.Error != nil {
+				return nil, fmt.Errorf("listing the packages of the module in %q: %s", rel, strings.TrimSpace(p.Error.Err))
+			}
+		}
 	}
 	return m, nil
+}
+
+// excluded reports whether the build constraints leave a file out that is in no listed package.
+func (t *toolchain) excluded(ctx context.Context, m *module, abs string) (bool, error) {
+	out, err := t.run(ctx, m.dir, m.env, "list", "-e", "-json="+listFields, "--", filepath.Dir(abs))
+	if err != nil {
+		return false, err
+	}
+	all, err := decodeList(out)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range all {
+		if slices.Contains(p.IgnoredGoFiles, filepath.Base(abs)) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // hasTests reports whether a package has test files at all.
