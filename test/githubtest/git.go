@@ -3,8 +3,10 @@ package githubtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/cgi"
 	"os"
@@ -74,6 +76,9 @@ func (r *Repo) resolve(name string) string {
 	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, ":^~@{ ") {
 		return ""
 	}
+	if sha, known := r.ref("refs/heads/" + name); known && sha != "" {
+		return sha
+	}
 	for _, candidate := range []string{"refs/heads/" + name, "refs/tags/" + name, "refs/" + name, name} {
 		out, err := r.tryGit(nil, "rev-parse", "--verify", "--quiet", "--end-of-options", candidate+"^{commit}")
 		if err == nil {
@@ -83,8 +88,26 @@ func (r *Repo) resolve(name string) string {
 	return ""
 }
 
+// ref reads a ref's file, which takes a thousandth of the time that starting git does. known is false when git has to be
+// asked: there are packed refs, or the file is no plain ref.
+func (r *Repo) ref(name string) (sha string, known bool) {
+	if !filepath.IsLocal(name) {
+		return "", false
+	}
+	data, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err == nil {
+		sha = strings.TrimSpace(string(data))
+		return sha, isObjectName(sha)
+	}
+	_, packed := os.Stat(filepath.Join(r.dir, "packed-refs"))
+	return "", errors.Is(err, fs.ErrNotExist) && errors.Is(packed, fs.ErrNotExist)
+}
+
 // branch returns the commit at a branch's tip, empty when there is no such branch.
 func (r *Repo) branch(name string) string {
+	if sha, known := r.ref("refs/heads/" + name); known {
+		return sha
+	}
 	out, err := r.tryGit(nil, "rev-parse", "--verify", "--quiet", "refs/heads/"+name)
 	if err != nil {
 		return ""
