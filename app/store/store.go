@@ -334,6 +334,9 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
+// stamp is the time as rows hold it.
+func (x *Tx) stamp() time.Time { return moment(millis(x.Now())) }
+
 func moment(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

@@ -237,7 +237,7 @@ func (x *Tx) save(ctx context.Context, r *Run) error {
 // end saves a run that has stopped being live.
 func (x *Tx) end(ctx context.Context, r *Run) error {
 	r.followup = nil
-	r.EndedAt = x.Now()
+	r.EndedAt = x.stamp()
 	// A run that has not begun has no check run, and one that was skipped needs none. A failure is always to be told.
 	if r.BegunAt.IsZero() && r.State != RunFailed || r.State == RunSkipped {
 		r.PublishedAt = r.EndedAt
@@ -306,7 +306,7 @@ func (x *Tx) BeginRun(ctx context.Context, id int64) (Run, error) {
 	r.State, r.Reason, r.Seen = RunJudging, "", r.Pokes
 	r.Claim++
 	if r.BegunAt.IsZero() {
-		r.BegunAt = x.Now()
+		r.BegunAt = x.stamp()
 	}
 	if err := x.save(ctx, &r); err != nil {
 		return Run{}, fmt.Errorf("beginning run %d: %w", id, err)
@@ -431,7 +431,7 @@ func (x *Tx) PublishRun(ctx context.Context, id, checkRunID int64, conclusion st
 	if published != nil {
 		r.Published = published
 	}
-	r.PublishedAt = x.Now()
+	r.PublishedAt = x.stamp()
 	wasJudged := r.State == RunJudged
 	if wasJudged {
 		r.State = RunPublished
@@ -512,10 +512,10 @@ func (x *Tx) abandon(ctx context.Context, reason, where string, args ...any) ([]
 		}
 		if r.State.Live() || r.State == RunJudged {
 			r.State, r.Reason = RunCancelled, reason
-			r.EndedAt = x.Now()
+			r.EndedAt = x.stamp()
 			r.followup = nil
 		}
-		r.PublishedAt = x.Now()
+		r.PublishedAt = x.stamp()
 		if err := x.save(ctx, &r); err != nil {
 			return nil, wrap("abandoning run %d", r.ID, err)
 		}
