@@ -113,6 +113,9 @@ func (s *Server) payload(e event, in *installation) object {
 	if e.action != "" {
 		body["action"] = e.action
 	}
+	if e.changes != nil {
+		body["changes"] = e.changes
+	}
 	if e.repo != nil {
 		body["repository"] = s.hookRepoJSON(e.repo)
 		if s.account(e.repo.owner).kind == "Organization" {
@@ -138,9 +141,6 @@ func (s *Server) payload(e event, in *installation) object {
 		comment := e.repo.commentJSON(e.comment)
 		comment["performed_via_github_app"] = s.appJSON(e.comment.app)
 		body["comment"], body["issue"] = comment, e.repo.issueJSON(e.issue)
-		if e.changes != nil {
-			body["changes"] = e.changes
-		}
 	case "pull_request_review_comment":
 		body["comment"], body["pull_request"] = e.note.json(), e.note.pull.simpleJSON()
 	case "pull_request_review":
@@ -162,8 +162,6 @@ func (s *Server) payload(e event, in *installation) object {
 		if e.action == "destroyed" {
 			body["reason"] = e.reason
 		}
-	case "repository":
-		body["changes"] = e.changes
 	case "installation":
 		body["installation"] = s.installationJSON(in)
 		if e.action == "created" || e.action == "deleted" {
@@ -215,8 +213,6 @@ func (s *Server) pullPayload(body object, e event) {
 	switch e.action {
 	case "synchronize":
 		body["before"], body["after"] = e.before, e.after
-	case "edited":
-		body["changes"] = e.changes
 	case "labeled", "unlabeled":
 		body["label"] = e.repo.labelJSON(e.label)
 	case "review_requested":

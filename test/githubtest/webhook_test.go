@@ -120,9 +120,10 @@ func TestEveryEventOfTheApp(t *testing.T) {
 	}})
 	repo := s.AddRepo("acme/pay", map[string]string{"pay.go": "package pay\n", "old.go": "package pay\n"})
 	repo.Collaborator("alice", "write")
+	repo.Collaborator("bob", "write")
 	hooks := receive(t, s)
 	var pr *githubtest.PullRequest
-	var run, other, note int64
+	var run, other, note, talk int64
 	var alert int
 	var group *githubtest.Group
 	slug := s.App().Slug
@@ -135,6 +136,15 @@ func TestEveryEventOfTheApp(t *testing.T) {
 				return fmt.Errorf("%s is %v, want %v", path, got, want)
 			}
 			return nil
+		}
+	}
+	edit := func(method string, note int64) {
+		body := ""
+		if method == "PATCH" {
+			body = `{"body":"why, really?"}`
+		}
+		if resp, _, err := raw(t, s, s.UserToken("bob"), method, fmt.Sprintf("repos/acme/pay/pulls/comments/%d", note), body); err != nil || resp.code > 299 {
+			t.Errorf("%s: %v", method, err)
 		}
 	}
 	seen := map[string]bool{}
@@ -160,11 +170,15 @@ func TestEveryEventOfTheApp(t *testing.T) {
 		{func() { other = repo.Check(pr.HeadSHA(), "build", "completed", "failure", "github-actions") }, []string{"check_run created", "check_run completed", "check_suite completed"}, eq("check_suite.app.slug", "github-actions")},
 		{func() { repo.Rerequest(other) }, nil, nil}, // for its own App only
 		{func() { repo.Status(pr.HeadSHA(), "ci/lint", "success", "clean") }, []string{"status"}, eq("branches", nil)},
-		{func() { pr.Comment("bob", "/prosecute") }, []string{"issue_comment created"}, eq("issue.pull_request.merged_at", nil)},
+		{func() { talk = pr.Comment("bob", "/prosecute") }, []string{"issue_comment created"}, eq("issue.pull_request.merged_at", nil)},
+		{func() { pr.EditComment(talk, "bob", "/prosecute help") }, []string{"issue_comment edited"}, eq("changes.body.from", "/prosecute")},
+		{func() { pr.DeleteComment(talk, "bob") }, []string{"issue_comment deleted"}, nil},
 		{func() { note = pr.CommentOn("bob", "pay.go", 3, "why?") }, []string{"pull_request_review submitted", "pull_request_review_comment created"}, eq("comment.line", 3)},
 		{func() { pr.ReplyTo(note, "alice", "/prosecute dismiss x") }, []string{"pull_request_review submitted", "pull_request_review_comment created"}, eq("comment.user.login", "alice")},
+		{func() { edit("PATCH", note) }, []string{"pull_request_review_comment edited"}, eq("changes.body.from", "why?")},
 		{func() { pr.Resolve("alice", note) }, []string{"pull_request_review_thread resolved"}, nil},
 		{func() { pr.Unresolve("alice", note) }, []string{"pull_request_review_thread unresolved"}, nil},
+		{func() { edit("DELETE", note) }, []string{"pull_request_review_comment deleted"}, nil},
 		{func() { pr.Review("alice2", "APPROVE", "fine") }, []string{"pull_request_review submitted"}, eq("review.state", "approved")},
 		{func() {
 			alert = repo.Alert(githubtest.Alert{Rule: "go/sql", Path: "pay.go", Ref: "refs/pull/1/merge", Severity: "error", Description: "SQL", Message: "bad"})

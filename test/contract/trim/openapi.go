@@ -111,7 +111,7 @@ var webhooks = []string{
 	"installation-created", "installation-deleted", "installation-new-permissions-accepted", "installation-suspend", "installation-unsuspend",
 	"installation-repositories-", "issue-comment-", "merge-group-", "ping", "push", "status",
 	"pull-request-closed", "pull-request-converted-to-draft", "pull-request-edited", "pull-request-labeled", "pull-request-opened",
-	"pull-request-ready-for-review", "pull-request-reopened", "pull-request-review-comment-created", "pull-request-review-dismissed",
+	"pull-request-ready-for-review", "pull-request-reopened", "pull-request-review-comment-", "pull-request-review-dismissed",
 	"pull-request-review-submitted", "pull-request-review-thread-resolved", "pull-request-review-thread-unresolved",
 	"pull-request-review-requested", "pull-request-synchronize", "pull-request-unlabeled",
 	"repository-renamed",
