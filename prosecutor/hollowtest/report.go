@@ -103,7 +103,7 @@ type Request struct {
 	// Progress is told how many of the selected mutants are decided. It may be nil. It is called from one goroutine at a
 	// time.
 	Progress func(done, total int)
-	// Seed chooses among mutants when there are more than MaxMutants: the same seed chooses the same mutants.
+	// Seed is for engines that choose mutants at random: the same seed chooses the same ones. The engine for Go does not.
 	Seed int64
 }
 

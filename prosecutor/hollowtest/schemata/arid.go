@@ -259,7 +259,7 @@ func lastName(e ast.Expr) string {
 // commutative recognises functions for which the order of two arguments of one type says nothing.
 func commutative(name string) bool {
 	switch strings.ToLower(name) {
-	case "max", "min", "equal", "equalfold", "deepequal", "add", "mul", "and", "or", "xor", "union", "intersect", "intersection", "swap", "gcd", "lcm", "hypot", "constanttimecompare":
+	case "max", "min", "equal", "equalfold", "deepequal", "add", "mul", "and", "or", "xor", "union", "intersect", "intersection", "swap", "gcd", "lcm", "hypot", "constanttimecompare", "is":
 		return true
 	}
 	return false

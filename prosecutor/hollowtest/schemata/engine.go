@@ -192,10 +192,10 @@ func (r *run) measure(ctx context.Context, scratch string) error {
 	if err := r.verifyKillers(ctx, r.allOracles()); err != nil {
 		return err
 	}
-	if err := r.dependents(ctx, scratch); err != nil {
+	if err := r.loners(ctx, scratch); err != nil {
 		return err
 	}
-	return r.loners(ctx, scratch)
+	return r.dependents(ctx, scratch)
 }
 
 // group sorts the changed Go files by module, and says about the others why they have no mutants.
@@ -796,11 +796,11 @@ func (r *run) dependents(outer context.Context, scratch string) error {
 				break
 			}
 			if err := r.askDependents(ctx, m, next, open, scratch); err != nil {
-				if ctx.Err() != nil && outer.Err() == nil {
-					r.dependentsLeft(open)
-					return nil
+				if ctx.Err() == nil {
+					return err
 				}
-				return err
+				r.dependentsLeft(open)
+				return outer.Err()
 			}
 		}
 	}

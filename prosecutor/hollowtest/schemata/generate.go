@@ -1192,12 +1192,32 @@ func (g *generator) constant(e ast.Expr, tv types.TypeAndValue) {
 		if lit == nil {
 			return
 		}
-		v, exact := constant.Int64Val(constant.MakeFromLiteral(lit.Value, token.INT, 0))
-		if !exact || v+1 < v {
-			return
+		if text, ok := g.neighbour(e, lit, tv.Type); ok {
+			g.literal(e, IntLiteral, lit.Pos(), lit.Pos(), lit.End(), text, tv)
 		}
-		g.literal(e, IntLiteral, lit.Pos(), lit.Pos(), lit.End(), strconv.FormatInt(v+1, 10), tv)
 	}
+}
+
+// neighbour returns the next integer after a literal within a constant expression, or the one before it where the type
+// has no room for the next.
+func (g *generator) neighbour(e ast.Expr, lit *ast.BasicLit, t types.Type) (string, bool) {
+	v, exact := constant.Int64Val(constant.MakeFromLiteral(lit.Value, token.INT, 0))
+	if !exact || v+1 < v {
+		return "", false
+	}
+	name, named := g.typeText(types.Default(t), e.Pos())
+	src := g.source(e)
+	at := g.offset(lit.Pos()) - g.offset(e.Pos())
+	for _, n := range []int64{v + 1, v - 1} {
+		text := strconv.FormatInt(n, 10)
+		if !named || n < 0 {
+			return text, n >= 0
+		}
+		if _, err := types.Eval(g.f.pkg.fset, g.f.pkg.types, e.Pos(), name+"("+src[:at]+text+src[at+len(lit.Value):]+")"); err == nil {
+			return text, true
+		}
+	}
+	return "", false
 }
 
 // besideFailure recognises a zero value that is returned beside an error or a false, where nobody looks at it.
