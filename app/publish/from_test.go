@@ -19,7 +19,7 @@ import (
 )
 
 // judged is a case as the core decides it with the built-in rules as the only judge.
-func judged(t *testing.T, w *world, policy *config.Policy, decide review.Decider) *publish.Publication {
+func judged(t *testing.T, w *world, policy *config.Policy, decide review.Decider, change ...func(*review.Case)) *publish.Publication {
 	t.Helper()
 	pool, err := judge.NewPool([]judge.Judge{static.New()}, judge.PoolOptions{})
 	if err != nil {
@@ -30,14 +30,18 @@ func judged(t *testing.T, w *world, policy *config.Policy, decide review.Decider
 		text.WriteString(f.Raw)
 	}
 	bench := &review.Bench{Panel: panel.New(pool, panel.Options{}), Decide: decide, Now: func() time.Time { return w.now }}
-	res, err := bench.Prosecute(context.Background(), review.Case{
+	c := review.Case{
 		ID: convergence.Case{
 			Key:  convergence.Key{Repo: "acme/pay", Change: "pull/1"},
 			Base: w.pr.BaseSHA(), Head: w.pr.HeadSHA(), PolicyHash: policy.Hash(), SpecHash: "s",
 		},
 		Diff: text.String(), Spec: "Refunds", Policy: policy, Event: "pull_request.opened",
 		ReadHead: func(context.Context, string) ([]byte, bool, error) { return []byte("x"), true, nil },
-	})
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	res, err := bench.Prosecute(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +128,25 @@ func TestFromTheCore(t *testing.T) {
 			t.Errorf("check run %s\n%s", run.Conclusion, run.Summary)
 		}
 	})
+}
+
+// A broken policy file concludes the check run with the place and the fix.
+func TestBrokenPolicy(t *testing.T) {
+	w := newWorld(t)
+	problem := ".github/prosecutor.yml:3:1: unknown key \"max_lap\"; did you mean max_laps?\n  3 | max_lap: 2\n    | ^"
+	pub := judged(t, w, config.DefaultPolicy(), nil, func(c *review.Case) {
+		c.Unjudgeable, c.Unjudgeably = convergence.BrokenPolicy, problem
+	})
+	w.begin(w.target(), pub)
+	w.publish(w.target(), pub)
+	run := w.run(w.pr.HeadSHA())
+	if run.Conclusion != "action_required" || !strings.HasPrefix(run.Title, "Not judged: the policy file on the base branch is broken") ||
+		!strings.Contains(run.Summary, "did you mean max_laps?\n  3 | max_lap: 2\n") || !strings.Contains(run.Summary, "Repair the policy file on the base branch") {
+		t.Errorf("check run %s %q\n%s", run.Conclusion, run.Title, run.Summary)
+	}
+	if len(w.reviews()) != 0 || len(w.pr.IssueComments()) != 1 {
+		t.Errorf("%d reviews, %d comments", len(w.reviews()), len(w.pr.IssueComments()))
+	}
 }
 
 // What a button asked for is said once.

@@ -66,8 +66,11 @@ func code(s string, limit int, cell bool) string {
 }
 
 // excerpt is hostile code in a fence that it cannot close: at most 12 lines of 240 characters.
-func excerpt(quote string) string {
-	const lines, width = 12, 240
+func excerpt(quote string) string { return fenced(quote, 12) }
+
+// fenced is excerpt with so many lines.
+func fenced(quote string, lines int) string {
+	const width = 240
 	all := strings.Split(strings.TrimSuffix(clip(quote, 64<<10), "\n"), "\n")
 	more := ""
 	if len(all) > lines {

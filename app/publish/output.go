@@ -55,8 +55,10 @@ func (p *Publication) summary(t Target, all []*group, notes []string) string {
 		fmt.Fprintf(&head, ", policy: %s", prose(d.Case.PolicySource, 200))
 	}
 	head.WriteString("\n\n")
-	if d.Next != "" {
-		head.WriteString(paragraphs(d.Next, 600))
+	head.WriteString(p.nextStep())
+	// What is short is in the title already.
+	if detail := strings.TrimSpace(p.Detail); strings.Contains(detail, "\n") || len(detail) > 120 {
+		head.WriteString(part("", fenced(p.Detail, 60)))
 	}
 	head.WriteString(part("", notice(append(append([]string{}, notes...), d.Notes...))))
 	head.WriteString(part("", radius(d)))
@@ -77,6 +79,14 @@ func (p *Publication) summary(t Target, all []*group, notes []string) string {
 		counts = "_Cut: the table has no room for the findings that are only counted._\n\n" + counts
 	}
 	return head.String() + table + counts + tail.String()
+}
+
+// nextStep is what to do now.
+func (p *Publication) nextStep() string {
+	if p.Next != "" {
+		return paragraphs(p.Next, 600)
+	}
+	return paragraphs(p.Result.Next, 600)
 }
 
 // part is a part of the summary, bounded.

@@ -26,6 +26,8 @@ type Publication struct {
 
 	Result      *report.Document        `json:"result"` // with its secrets masked
 	Title       string                  `json:"title"`
+	Next        string                  `json:"next,omitempty"`   // what to do now; without it, what the report says
+	Detail      string                  `json:"detail,omitempty"` // why nothing was judged, word by word, such as what is wrong with a policy file
 	CheckStatus convergence.CheckStatus `json:"check_status"`
 	Conclusion  convergence.Conclusion  `json:"conclusion"`
 	Decision    convergence.Decision    `json:"decision,omitempty"`
@@ -61,9 +63,12 @@ func From(res *review.Result, doc *report.Document) *Publication {
 	r := res.Ruling
 	check := r.CheckRun()
 	pub := &Publication{
-		Result: doc, Title: Title(r, res.Evidence, res.Lenses),
+		Result: doc, Title: Title(r, res.Evidence, res.Lenses), Next: next(r),
 		CheckStatus: check.Status, Conclusion: check.Conclusion, Decision: r.Decision,
 		Files: res.Files, Lap: r.Laps, Epoch: max(1, r.Epoch),
+	}
+	if r.Outcome == convergence.NotJudged || r.Outcome == convergence.Errored {
+		pub.Detail = rules.Redact(r.Detail)
 	}
 	if res.Case.Policy != nil {
 		pub.Policy = res.Case.Policy.Publish

@@ -191,20 +191,21 @@ func TestRetryDoublesNothing(t *testing.T) {
 		_, err := w.p.Publish(context.Background(), target, pub)
 		return pub.CheckRunID, err
 	}
+	first := newWorld(t)
+	first.repo.Collaborator("ann", "write")
 	for _, done := range []bool{false, true} {
 		for n := 1; ; n++ {
-			w := newWorld(t)
-			w.repo.Collaborator("ann", "write")
+			w := first.another(fmt.Sprintf("branch-%d-%v", n, done))
 			w.diffWithout()
 			w.wire.lose(n, done)
 			id, err := publishOnce(w, 1, 0)
+			w.wire.lose(0, false)
 			if err == nil {
 				if n < 9 {
 					t.Fatalf("the %d. request is the last", n-1)
 				}
 				break
 			}
-			w.wire.lose(0, false)
 			if _, err := publishOnce(w, 2, id); err != nil {
 				t.Fatalf("request %d lost (done: %v), then: %v", n, done, err)
 			}

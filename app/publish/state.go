@@ -177,14 +177,14 @@ func (p *Publisher) read(ctx context.Context, t Target) (*state, error) {
 		if !pr.Comments.PageInfo.HasNextPage && !pr.ReviewThreads.PageInfo.HasNextPage {
 			break
 		}
-		next(vars, "comments", pr.Comments.PageInfo)
-		next(vars, "threads", pr.ReviewThreads.PageInfo)
+		advance(vars, "comments", pr.Comments.PageInfo)
+		advance(vars, "threads", pr.ReviewThreads.PageInfo)
 	}
 	return st, nil
 }
 
-// next moves a cursor, also past the last page, which then stays empty.
-func next(vars map[string]any, name string, info pageInfo) {
+// advance moves a cursor, also past the last page, which then stays empty.
+func advance(vars map[string]any, name string, info pageInfo) {
 	if info.EndCursor != "" {
 		vars[name] = info.EndCursor
 	}

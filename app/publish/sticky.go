@@ -208,9 +208,7 @@ func (p *Publication) sticky(t Target, before string, all []*group, checkRun, fi
 	}
 	fmt.Fprintf(&b, " · [check run](%s)", checkRun)
 	b.WriteString("\n\n")
-	if p.Result.Next != "" {
-		b.WriteString(paragraphs(p.Result.Next, 600))
-	}
+	b.WriteString(p.nextStep())
 	b.WriteString(p.stickyTable(all))
 	if len(all) > 0 {
 		b.WriteString(rungCounts(all) + "\n\n")

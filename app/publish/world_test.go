@@ -90,6 +90,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// another is another pull request of the same repository.
+func (w *world) another(branch string) *world {
+	next := *w
+	next.repo.Commit(branch, "Refund on "+branch, map[string]string{"pay.go": newFile})
+	next.pr = next.repo.OpenPR(githubtest.PR{Title: "Refund", Head: branch, Author: "dev"})
+	next.cached = nil
+	return &next
+}
+
 func (w *world) target() publish.Target {
 	return publish.Target{
 		Installation: w.s.InstallationID("acme"), RepoID: w.repo.ID(), Owner: "acme", Repo: "pay", PR: w.pr.Number(),
