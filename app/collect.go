@@ -20,14 +20,18 @@ import (
 // collect reads the case. When there is none to judge (closed, superseded, gone), it has ended the run as that asks for
 // and leaves w.file nil.
 func (w *judging) collect(ctx context.Context) (review.Case, error) {
+	announced := w.announce(ctx)
 	if w.run.IsGroup() {
-		return w.collectGroup(ctx)
+		return w.collectGroup(ctx, announced)
 	}
 	file, err := w.a.casefiles.Collect(ctx, casefile.Request{
 		Installation: w.run.Installation, RepoID: w.run.RepoID, Owner: w.run.Owner, Repo: w.run.Repo, PR: w.run.PR,
 		Head: w.run.Head, Generation: w.run.Generation, Event: w.run.Event, Sender: w.run.Sender,
 		Drafts: w.asked(), EvidenceSince: w.since(),
 	})
+	if beginErr := announced(); beginErr != nil {
+		return review.Case{}, beginErr
+	}
 	if err != nil {
 		return review.Case{}, w.uncollected(ctx, err)
 	}
@@ -47,13 +51,16 @@ func (w *judging) collect(ctx context.Context) (review.Case, error) {
 	return w.complete(c), nil
 }
 
-func (w *judging) collectGroup(ctx context.Context) (review.Case, error) {
+func (w *judging) collectGroup(ctx context.Context, announced func() error) (review.Case, error) {
 	group, err := w.a.casefiles.CollectGroup(ctx, casefile.GroupRequest{
 		Installation: w.run.Installation, RepoID: w.run.RepoID, Owner: w.run.Owner, Repo: w.run.Repo,
 		Head: w.run.Head, Base: w.run.Base, HeadRef: w.run.GroupRef, BaseRef: baseOfGroup(w.run.GroupRef),
 		Generation: w.run.Generation, Event: w.run.Event, Sender: w.run.Sender, EvidenceSince: w.since(),
 		Prosecuted: w.prosecuted,
 	})
+	if beginErr := announced(); beginErr != nil {
+		return review.Case{}, beginErr
+	}
 	if err != nil {
 		return review.Case{}, w.uncollected(ctx, err)
 	}

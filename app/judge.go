@@ -51,11 +51,6 @@ type judging struct {
 }
 
 func (w *judging) do(ctx context.Context) error {
-	if w.announces(ctx) {
-		if err := w.begin(ctx, "Reading the change"); err != nil {
-			return err
-		}
-	}
 	c, err := w.collect(ctx)
 	if err != nil || w.file == nil {
 		return err
@@ -68,6 +63,17 @@ func (w *judging) do(ctx context.Context) error {
 		return err
 	}
 	return w.wait
+}
+
+// announce creates the check run in a goroutine of its own, so that it is there at once and the reading does not wait for it.
+// The function that it returns waits for the end, and must be called before anything else is done to the run.
+func (w *judging) announce(ctx context.Context) (wait func() error) {
+	if !w.announces(ctx) {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.begin(ctx, "Reading the change") }()
+	return func() error { return <-done }
 }
 
 // announces reports whether the check run is created before the case is read. News about a head that may be decided

@@ -4,6 +4,7 @@ package apptest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,7 @@ type World struct {
 	App    *app.App
 	Store  *store.Store
 	Logs   *Logs
+	Calls  *Calls
 
 	hook *httptest.Server
 	stop func()
@@ -61,6 +63,45 @@ type Options struct {
 	GitHub   githubtest.Options
 	// ReconcileAfter is that of the App.
 	ReconcileAfter time.Duration
+	// Latency is added to each request of the App to GitHub, so that requests at once can be told from those one after another.
+	Latency time.Duration
+}
+
+// Call is one request of the App to GitHub as it saw it.
+type Call struct {
+	Method, Path string
+	Start, End   time.Time
+}
+
+// Calls records the App's requests to GitHub.
+type Calls struct {
+	latency time.Duration
+	base    http.RoundTripper
+
+	mu   sync.Mutex
+	list []Call
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *Calls) RoundTrip(r *http.Request) (*http.Response, error) {
+	start := time.Now()
+	if c.latency > 0 {
+		time.Sleep(c.latency)
+	}
+	resp, err := c.base.RoundTrip(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, Call{r.Method, r.URL.Path, start, time.Now()})
+	return resp, err
+}
+
+// Take returns what was recorded since the last time.
+func (c *Calls) Take() []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.list
+	c.list = nil
+	return list
 }
 
 // New starts a GitHub and the App, which ends with the test.
@@ -85,9 +126,10 @@ func New(t testing.TB, options ...Options) *World {
 func (w *World) start(o Options) {
 	t, registered := w.t, w.GitHub.App()
 	log := zerolog.New(w.Logs).Level(zerolog.DebugLevel)
+	w.Calls = &Calls{latency: o.Latency, base: &http.Transport{}}
 	clients, err := ghclient.New(ghclient.Options{
 		AppID: registered.ID, PrivateKey: registered.PrivateKeyPEM, REST: w.GitHub.REST, GraphQL: w.GitHub.GraphQL, HTML: w.GitHub.URL,
-		WriteRate: 1000, WriteBurst: 1000, Logger: &log,
+		WriteRate: 1000, WriteBurst: 1000, Logger: &log, Transport: w.Calls,
 	})
 	if err != nil {
 		t.Fatal(err)
