@@ -65,7 +65,8 @@ type Fault struct {
 	// Path is found in the path and query below the API's base, as Requests lists them: "repos/acme/pay/pulls/1?page=2", or
 	// "graphql#Name" of the operation.
 	Path *regexp.Regexp
-	// Route is the description's template, "/repos/{owner}/{repo}/pulls/{pull_number}", or "/graphql".
+	// Route is the description's template, "/repos/{owner}/{repo}/pulls/{pull_number}", or "/graphql", or "git" for clones and
+	// fetches, whose paths are like "acme/pay.git/info/refs?service=git-upload-pack".
 	Route string
 	// Skip lets that many matching requests pass first; then Times are hit, by default one, all when it is negative.
 	Skip, Times int
@@ -187,7 +188,10 @@ func (in *Injection) passes() bool {
 
 type staleKey struct{}
 
-// intercept stands before REST and GraphQL and lets faults happen.
+// gitRoute is the route of clones and fetches.
+const gitRoute = "git"
+
+// intercept stands before REST, GraphQL and git, and lets faults happen.
 func (s *Server) intercept(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -237,6 +241,9 @@ func (s *Server) intercept(next http.Handler) http.Handler {
 // place names a request as the log does, and keeps its body for the handler.
 func (s *Server) place(r *http.Request) (path, route string, err error) {
 	escaped, isREST := strings.CutPrefix(r.URL.EscapedPath(), "/api/v3")
+	if !isREST && escaped != "/api/graphql" {
+		return strings.TrimPrefix(r.URL.RequestURI(), "/"), gitRoute, nil
+	}
 	if !isREST {
 		body, err := readBody(r)
 		if err != nil {

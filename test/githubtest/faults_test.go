@@ -3,6 +3,7 @@ package githubtest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-github/v62/github"
+	"go.uber.org/goleak"
 
 	"github.com/prosecutor-bot/prosecutor/test/githubtest"
 )
@@ -155,6 +157,57 @@ func TestFaultsOfTheConnection(t *testing.T) {
 	if _, _, err := raw(t, s, tok, "POST", comments, `{"body":"x"}`); err == nil || len(pr.IssueComments()) != 1 {
 		t.Errorf("lost answer: %v, %d comments", err, len(pr.IssueComments()))
 	}
+}
+
+func TestFaultsOfGit(t *testing.T) {
+	s, _, _ := setup(t)
+	tok := token(t, s, nil)
+	s.ResetRequests()
+	clone := func() error {
+		address := strings.Replace(s.URL, "://", "://x-access-token:"+tok+"@", 1) + "/acme/pay.git"
+		out, err := exec.Command("git", "clone", "-q", "--bare", address, t.TempDir()).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	for _, fault := range []githubtest.Fault{
+		{Kind: githubtest.ServerError, Status: 503}, {Kind: githubtest.Truncated, Path: regexp.MustCompile(`^acme/pay\.git/git-upload-pack$`)}, {Kind: githubtest.Missing},
+	} {
+		fault.Route = "git"
+		in := s.Inject(fault)
+		if err := clone(); err == nil || in.Hits() != 1 {
+			t.Errorf("%v: %v, %d hits", fault.Kind, err, in.Hits())
+		}
+	}
+	if err := clone(); err != nil || len(s.Requests()) != 0 {
+		t.Errorf("%v, %d requests in the log", err, len(s.Requests()))
+	}
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s, err := githubtest.Start(githubtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived, block := make(chan struct{}), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-block }))
+	s.SetWebhook(slow.URL)
+	repo := s.AddRepo("acme/pay", nil)
+	repo.Status(repo.Head("main"), "ci", "success", "")
+	repo.Status(repo.Head("main"), "ci", "failure", "")
+	<-arrived
+	if err := s.Close(); err != nil { // while one webhook waits for its answer and another behind it
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Flush(ctx); err == nil || ctx.Err() != nil {
+		t.Errorf("waiting for webhooks of a stopped server: %v", err)
+	}
+	close(block)
+	slow.Close()
 }
 
 func TestLatencyWaitsForItsGate(t *testing.T) {

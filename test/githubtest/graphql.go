@@ -153,8 +153,11 @@ func graphPath(operation string) string {
 	return "graphql#" + operation
 }
 
-// note keeps a request for the log; the caller does not hold s.mu.
+// note keeps a request for the log, which is not about git; the caller does not hold s.mu.
 func (s *Server) note(r *http.Request, status int, route, path string, who identity, start time.Time) {
+	if route == gitRoute {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, Request{Method: r.Method, Path: path, Route: route, Status: status, Installation: who.installationID(), At: s.now(), Duration: time.Since(start)})

@@ -203,7 +203,10 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 		repo, isGit := strings.CutSuffix(r.URL.Path, service)
 		owner, name, two := strings.Cut(strings.TrimPrefix(repo, "/"), "/")
 		if isGit && two && !strings.Contains(name, "/") {
-			s.serveGit(w, r, owner, strings.TrimSuffix(name, ".git"), service)
+			git := func(w http.ResponseWriter, r *http.Request) {
+				s.serveGit(w, r, owner, strings.TrimSuffix(name, ".git"), service)
+			}
+			s.intercept(http.HandlerFunc(git)).ServeHTTP(w, r)
 			return
 		}
 	}
