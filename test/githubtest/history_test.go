@@ -382,7 +382,7 @@ func TestCommentsKnowTheirPlace(t *testing.T) {
 		{"from old to new", github.PullRequestComment{StartLine: github.Int(50), StartSide: github.String("LEFT"), Line: github.Int(50), Side: github.String("RIGHT")}, ""},
 		{"position", github.PullRequestComment{Position: github.Int(3)}, ""},
 		{"file", github.PullRequestComment{SubjectType: github.String("file")}, ""},
-		{"outside", github.PullRequestComment{Line: github.Int(30), Side: github.String("RIGHT")}, "Line could not be resolved"},
+		{"outside", github.PullRequestComment{Line: github.Int(30), Side: github.String("RIGHT")}, "line must be part of the diff and Pull request review thread diff hunk can't be blank"},
 		{"two hunks", github.PullRequestComment{StartLine: github.Int(2), Line: github.Int(50), Side: github.String("RIGHT")}, "same hunk"},
 		{"backwards", github.PullRequestComment{StartLine: github.Int(50), Line: github.Int(48), Side: github.String("RIGHT")}, "must precede"},
 		{"same line", github.PullRequestComment{StartLine: github.Int(50), Line: github.Int(50), Side: github.String("RIGHT")}, "must precede"},

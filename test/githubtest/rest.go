@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/prosecutor-bot/prosecutor/test/contract"
 )
@@ -239,8 +242,34 @@ func allowedInWords(m contract.Match, body []byte) bool {
 	return false
 }
 
-// reason is the sentence of a validation error that GitHub would say.
+// reason is the sentence that GitHub would say of a validation error.
 func reason(err error) string {
+	for cause := err; ; {
+		var s *openapi3.SchemaError
+		if !errors.As(cause, &s) {
+			break
+		}
+		switch s.SchemaField {
+		case "maxItems":
+			if list, isList := s.Value.([]any); isList {
+				return fmt.Sprintf("No more than %d items are allowed; %d were supplied.", *s.Schema.MaxItems, len(list))
+			}
+		case "maxLength":
+			if text, isText := s.Value.(string); isText {
+				return fmt.Sprintf("Only %d characters are allowed; %d were supplied.", *s.Schema.MaxLength, utf8.RuneCountInString(text))
+			}
+		case "required":
+			if at := s.JSONPointer(); len(at) > 0 {
+				return fmt.Sprintf("%q wasn't supplied.", at[len(at)-1])
+			}
+		case "enum":
+			allowed, encodeErr := json.Marshal(s.Schema.Enum)
+			if encodeErr == nil {
+				return fmt.Sprintf("%v is not a member of %s.", s.Value, allowed)
+			}
+		}
+		cause = s.Origin
+	}
 	text := err.Error()
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
 		text = text[:i]

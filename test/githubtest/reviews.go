@@ -190,8 +190,9 @@ func (p *PullRequest) note(d draftComment, commit, author string) (*reviewCommen
 		}
 	}
 	at, ok := shows(file.patch, n.side, n.line)
+	var wrong []string
 	if !ok {
-		return nil, "Line could not be resolved"
+		wrong = append(wrong, "Pull request review thread line must be part of the diff")
 	}
 	n.hunk, n.position, n.originalPosition = at.excerpt, at.position, at.position
 	if d.StartLine != 0 {
@@ -201,19 +202,33 @@ func (p *PullRequest) note(d draftComment, commit, author string) (*reviewCommen
 		if n.startSide == n.side && d.StartLine >= d.Line {
 			return nil, "Pull request review thread start line must precede the end line."
 		}
-		start, ok := shows(file.patch, n.startSide, d.StartLine)
-		if !ok {
-			return nil, "Start line could not be resolved"
+		if start, shown := shows(file.patch, n.startSide, d.StartLine); !shown || !ok || start.hunk != at.hunk {
+			wrong = append(wrong, "Pull request review thread start line must be part of the same hunk as the line.")
 		}
-		if start.hunk != at.hunk {
-			return nil, "Pull request review thread start line must be part of the same hunk as the line."
-		}
+	}
+	if !ok {
+		wrong = append(wrong, "Pull request review thread diff hunk can't be blank")
+	}
+	if len(wrong) > 0 {
+		return nil, sentence(wrong)
 	}
 	n.originalLine, n.originalStart = n.line, n.startLine
 	if commit != p.headSHA {
 		n.age(p.headSHA)
 	}
 	return n, ""
+}
+
+// sentence joins what is wrong with a comment as GitHub does: "a", "a and b", "a, b, and c".
+func sentence(parts []string) string {
+	switch last := len(parts) - 1; last {
+	case 0:
+		return parts[0]
+	case 1:
+		return parts[0] + " and " + parts[1]
+	default:
+		return strings.Join(parts[:last], ", ") + ", and " + parts[last]
+	}
 }
 
 // atPosition turns the retiring position (lines below the first hunk's header) into a side and a line.
