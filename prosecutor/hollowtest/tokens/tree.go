@@ -33,7 +33,7 @@ func copyTree(ctx context.Context, from, to string, limit int64, share map[strin
 	if err != nil {
 		return err
 	}
-	defer func() { _ = src.Close() }() // it was only read
+	defer func() { _ = src.Close() }()          // it was only read
 	if err := os.Mkdir(to, 0o755); err != nil { //nolint:gosec // the tests may run as another account
 		return err
 	}
