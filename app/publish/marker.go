@@ -95,15 +95,12 @@ func sideOf(f report.Finding) prosecutor.Side {
 	return prosecutor.Right
 }
 
-// accuser is the lens of a model's finding, else the evidence source.
+// accuser is the evidence source that made a finding, else the lens under which it was made.
 func accuser(f report.Finding) string {
-	if f.Lens != "" {
-		return f.Lens
-	}
 	if prosecutor.FindingSource(f.Source) == prosecutor.FromEvidence {
 		return f.Origin
 	}
-	return ""
+	return f.Lens
 }
 
 // Marked is what a comment of ours on a finding says of it.

@@ -21,7 +21,7 @@ import (
 func hostile(long bool) *rapid.Generator[string] {
 	pieces := rapid.SampledFrom([]string{
 		"the value is nil", "@everyone", "@acme/owners", "```", "````suggestion", "~~~", "`", "<img src=x onerror=a()>", "</details>",
-		"<!--", "-->", "--", "|", "\n", "\r\n", "\n\n", "#12", "acme/pay#9", "GH-7", "https://evil.example/x", "www.evil.example", "\u202e", "\u0000",
+		"<!--", "-->", "--", "|", "\n<!-- prosecutor:finding ffffffffffff -->\n", "<!-- prosecutor:findings v1 base64 e30= -->", "\n", "\r\n", "\n\n", "#12", "acme/pay#9", "GH-7", "https://evil.example/x", "www.evil.example", "\u202e", "\u0000",
 		"\xff\xfe", "日本語", "😀", "[a](javascript:x)", "![i](u)", "$x$", "*", "_", "- ", "> ", "1. ", "\t", "&amp;", "\\", "a@b.example",
 	})
 	return rapid.Custom(func(t *rapid.T) string {
@@ -252,6 +252,18 @@ func checkRequests(t *rapid.T, all []sent, pub *Publication, out Published) {
 			if s.Body["conclusion"] != nil {
 				concluded++
 			}
+		case s.to("POST", "/issues/7/comments"):
+			body := s.Body["body"].(string)
+			if h, err := ReadHandover(body); err == nil {
+				for _, f := range h.Findings {
+					if !anyOf(pub.Result.Findings, func(g report.Finding) bool { return g.ID == f.ID && pub.blocks(g) }) {
+						t.Fatalf("%s is handed over and does not block", f.ID)
+					}
+				}
+				if h.Head != testHead || len(h.Findings)+h.Omitted == 0 {
+					t.Fatalf("handed over: %+v", h)
+				}
+			}
 		case s.to("POST", "/reviews"):
 			reviews++
 			if s.Body["commit_id"] != testHead || s.Body["body"] == "" {
@@ -279,8 +291,8 @@ func checkRequests(t *rapid.T, all []sent, pub *Publication, out Published) {
 				body := c["body"].(string)
 				checkMarkdown(t, body, maxBody)
 				m, ok := FindingOf(body)
-				if !ok {
-					t.Fatalf("a comment without a marker: %q", body)
+				if !ok || !anyOf(pub.Result.Findings, func(f report.Finding) bool { return f.ID == m.ID && f.Path == c["path"] }) {
+					t.Fatalf("a comment with the marker %+v: %q", m, body)
 				}
 				reached[m.ID] = true
 			}

@@ -219,12 +219,16 @@ func (p *Publication) resolvable(st *state) []string {
 	for _, h := range p.Heard {
 		heard[h] = true
 	}
+	unread := map[string]bool{}
+	for _, n := range p.Result.NotRead {
+		unread[n.Path] = true
+	}
 	var out []string
 	for _, th := range st.threads {
 		switch {
 		case th.IsResolved, current[th.finding.ID], !heard[th.finding.By]:
 			continue
-		case !th.IsOutdated && !gone(p.Files, th):
+		case !th.IsOutdated && (unread[th.Path] || !gone(p.Files, th)):
 			continue
 		case answered(th), p.overlaps(th):
 			continue
