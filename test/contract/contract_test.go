@@ -3,6 +3,7 @@ package contract_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -115,6 +116,27 @@ func TestResponses(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.wrong)
 			}
 		})
+	}
+}
+
+// TestOnlyFactsAreKept looks for prose in the committed files.
+func TestOnlyFactsAreKept(t *testing.T) {
+	for _, name := range []string{"rest.json", "webhooks.json"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{`"example":`, `"examples":{`, `"externalDocs":`} {
+			if strings.Contains(string(data), key) {
+				t.Errorf("%s has %s", name, key)
+			}
+		}
+		// A property may be called description, and a response has to have one: it is empty.
+		for _, part := range strings.Split(string(data), `"description":`)[1:] {
+			if !strings.HasPrefix(part, `{`) && !strings.HasPrefix(part, `""`) {
+				t.Errorf("%s describes something: %.60s", name, part)
+			}
+		}
 	}
 }
 

@@ -180,6 +180,34 @@ func TestForks(t *testing.T) {
 	}
 }
 
+func TestPullRequestsOutliveTheirFork(t *testing.T) {
+	s, repo, _ := setup(t)
+	fork := repo.Fork("mallory")
+	head := fork.Commit("patch", "Sneak", map[string]string{"x": "x\n"})
+	pr := repo.OpenPR(githubtest.PR{Title: "Sneak", Head: "mallory:patch", Author: "mallory"})
+	fork.Delete()
+	c := installed(t, s, "acme", nil)
+	ctx := context.Background()
+	got := must(c.PullRequests.Get(ctx, "acme", "pay", pr.Number()))(t)
+	if got.GetHead().Repo != nil || got.GetHead().GetSHA() != head {
+		t.Errorf("head: %+v", got.GetHead())
+	}
+	if files := must(c.PullRequests.ListFiles(ctx, "acme", "pay", pr.Number(), nil))(t); len(files) != 1 {
+		t.Errorf("files: %+v", files)
+	}
+}
+
+func TestArchivedRepositoriesAreReadOnly(t *testing.T) {
+	s, repo, _ := setup(t)
+	repo.Archive()
+	c := installed(t, s, "acme", nil)
+	must(c.Repositories.Get(context.Background(), "acme", "pay"))(t)
+	_, _, err := c.Issues.CreateComment(context.Background(), "acme", "pay", 1, &github.IssueComment{Body: github.String("b")})
+	if status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestForcePushesAndDeletedBranches(t *testing.T) {
 	s, repo, pr := setup(t)
 	ctx := context.Background()

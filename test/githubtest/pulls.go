@@ -550,7 +550,11 @@ func (r *Repo) association(login string) string {
 }
 
 func (p *PullRequest) endJSON(r *Repo, ref, sha string) object {
-	return object{"label": r.owner + ":" + ref, "ref": ref, "sha": sha, "user": r.s.user(r.owner), "repo": r.s.repoJSON(r)}
+	body := object{"label": r.owner + ":" + ref, "ref": ref, "sha": sha, "user": r.s.user(r.owner), "repo": nil}
+	if r.s.repos[r.id] != nil {
+		body["repo"] = r.s.repoJSON(r)
+	}
+	return body
 }
 
 // simpleJSON is a pull request in a list.

@@ -247,10 +247,19 @@ func (r *Repo) Rename(newName string) {
 }
 
 // Delete deletes the repository: it is not found any more.
+//
+// Pull requests from a deleted fork stay; their head is of no repository then.
 func (r *Repo) Delete() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	delete(r.s.repos, r.id)
+}
+
+// Archive makes the repository read-only: writes are refused with a 403.
+func (r *Repo) Archive() {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.archived = true
 }
 
 // Fork forks the repository to an account. A pull request from it has the head "account:branch".
@@ -375,7 +384,7 @@ func (s *Server) repoJSON(r *Repo) object {
 		"id": r.id, "node_id": nodeID("R", r.id), "name": r.name, "full_name": r.owner + "/" + r.name, "private": r.private, "owner": s.user(r.owner),
 		"html_url": web, "description": nil, "fork": r.fork != nil, "url": api, "homepage": nil, "language": nil, "license": nil, "mirror_url": nil,
 		"clone_url": web + ".git", "git_url": "git:" + strings.TrimPrefix(web, "http:") + ".git", "ssh_url": "git@localhost:" + r.owner + "/" + r.name + ".git", "svn_url": web,
-		"default_branch": r.defaultBranch, "visibility": "public", "archived": false, "disabled": false, "is_template": false, "topics": []string{},
+		"default_branch": r.defaultBranch, "visibility": "public", "archived": r.archived, "disabled": false, "is_template": false, "topics": []string{},
 		"has_issues": true, "has_projects": true, "has_wiki": false, "has_pages": false, "has_downloads": true, "has_discussions": false, "has_pull_requests": true,
 		"allow_forking": true, "web_commit_signoff_required": false,
 		"size": 1, "forks": 0, "forks_count": 0, "stargazers_count": 0, "watchers": 0, "watchers_count": 0, "open_issues": 0, "open_issues_count": 0,

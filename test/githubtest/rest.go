@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -172,7 +173,13 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer finds the operation, checks who asks and what is asked, and runs the handler.
-func (s *Server) answer(r *http.Request, path string, body []byte) (reply, contract.Match, identity) {
+func (s *Server) answer(r *http.Request, path string, body []byte) (rep reply, m contract.Match, who identity) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			s.violate(fmt.Errorf("%s %s: the emulator failed: %v\n%s", r.Method, path, failed, debug.Stack()))
+			rep = failure(http.StatusInternalServerError, "Server Error")
+		}
+	}()
 	who, refused := s.authenticate(r)
 	if refused != nil {
 		return *refused, contract.Match{}, who
@@ -312,6 +319,9 @@ func (c *call) admit(rt route) (reply, bool) {
 		return reply{}, false
 	}
 	permission, level, _ := strings.Cut(rt.need, ":")
+	if c.repo != nil && c.repo.archived && level != "read" {
+		return failure(http.StatusForbidden, "Repository was archived so is read-only."), true
+	}
 	if !who.may(c.repo, permission, level) {
 		rep := failure(http.StatusForbidden, inaccessible)
 		rep.header = http.Header{"X-Accepted-Github-Permissions": {strings.ReplaceAll(rt.need, ":", "=")}}

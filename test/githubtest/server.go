@@ -48,7 +48,8 @@ type Options struct {
 	// Permissions and Events of the App's registration, by default those of a pull-request gate.
 	Permissions map[string]string
 	Events      []string
-	// Violation is told of each break of the contract, by the client or by the server. By default it is printed to stderr.
+	// Violation is told of each break of the contract, by the client or by the server. By default it is printed to stderr. It must
+	// not call the server.
 	Violation func(error)
 }
 

@@ -64,6 +64,7 @@ type Repo struct {
 	owner, name   string
 	defaultBranch string
 	private       bool
+	archived      bool
 	fork          *Repo // what this one was forked from
 	dir           string
 	created       time.Time

@@ -147,22 +147,38 @@ func trimREST(data []byte) ([]byte, error) {
 		delete(operation, "servers")
 		kept[method] = operation
 	}
-	if err := correct(paths); err != nil {
+	if err := correct(doc); err != nil {
 		return nil, err
 	}
 	return finish(doc, "paths", paths)
 }
 
-// correct mends what GitHub's description has wrong: an element of the list of installations is an installation like any other,
-// not one whose account is a person and an enterprise at once.
-func correct(paths map[string]any) error {
-	content := paths
-	for _, key := range []string{"/app/installations", "get", "responses", "200", "content", "application/json", "schema"} {
-		if content = object(content, key); content == nil {
-			return fmt.Errorf("the list of installations has changed its form at %q", key)
+// correct mends what GitHub's description has wrong.
+func correct(doc map[string]any) error {
+	at := func(keys ...string) (map[string]any, error) {
+		m := doc
+		for _, key := range keys {
+			if m = object(m, key); m == nil {
+				return nil, fmt.Errorf("the description has changed its form: no %q of %q", key, keys)
+			}
 		}
+		return m, nil
 	}
-	content["items"] = map[string]any{"$ref": "#/components/schemas/installation"}
+	// An element of the list of installations is an installation like any other, not one whose account is a person and an
+	// enterprise at once.
+	list, err := at("paths", "/app/installations", "get", "responses", "200", "content", "application/json", "schema")
+	if err != nil {
+		return err
+	}
+	list["items"] = map[string]any{"$ref": "#/components/schemas/installation"}
+	// A pull request outlives the fork that it came from: its head is then of no repository.
+	for _, name := range []string{"pull-request", "pull-request-simple"} {
+		head, err := at("components", "schemas", name, "properties", "head", "properties")
+		if err != nil {
+			return err
+		}
+		head["repo"] = map[string]any{"$ref": "#/components/schemas/nullable-repository"}
+	}
 	return nil
 }
 
