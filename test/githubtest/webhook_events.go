@@ -142,16 +142,16 @@ func (s *Server) payload(e event, in *installation) object {
 		comment["performed_via_github_app"] = s.appJSON(e.comment.app)
 		body["comment"], body["issue"] = comment, e.repo.issueJSON(e.issue)
 	case "pull_request_review_comment":
-		body["comment"], body["pull_request"] = e.note.json(), e.note.pull.simpleJSON()
+		body["comment"], body["pull_request"] = e.note.json(), hookPull(e.note.pull.simpleJSON())
 	case "pull_request_review":
-		body["review"], body["pull_request"] = s.hookReviewJSON(e), e.pull.simpleJSON()
+		body["review"], body["pull_request"] = s.hookReviewJSON(e), hookPull(e.pull.simpleJSON())
 	case "pull_request_review_thread":
 		notes := []any{}
 		for _, n := range e.thread.comments {
 			notes = append(notes, n.json())
 		}
 		body["thread"] = object{"node_id": nodeID("PRRT", e.thread.id), "comments": notes}
-		body["pull_request"] = e.pull.simpleJSON()
+		body["pull_request"] = hookPull(e.pull.simpleJSON())
 	case "code_scanning_alert":
 		s.alertPayload(body, e)
 	case "merge_group":
@@ -164,7 +164,7 @@ func (s *Server) payload(e event, in *installation) object {
 		}
 	case "installation":
 		body["installation"] = s.installationJSON(in)
-		if e.action == "created" || e.action == "deleted" {
+		if e.action == "created" || e.action == "deleted" || e.action == "new_permissions_accepted" {
 			covered := []*Repo{}
 			for _, r := range s.sortedRepos() {
 				if s.installed(r) == in {
@@ -208,8 +208,26 @@ func (s *Server) hookRepoJSON(r *Repo) object {
 	return body
 }
 
+// hookPull adds what events, other than REST, say of the repositories at a pull request's ends.
+func hookPull(pull object) object {
+	for _, end := range []string{"head", "base"} {
+		side, _ := pull[end].(object)
+		repo, present := side["repo"].(object)
+		if !present {
+			continue // the fork is gone
+		}
+		for _, name := range []string{"allow_squash_merge", "allow_merge_commit", "allow_rebase_merge"} {
+			repo[name] = true
+		}
+		for _, name := range []string{"allow_auto_merge", "allow_update_branch", "delete_branch_on_merge", "use_squash_pr_title_as_default"} {
+			repo[name] = false
+		}
+	}
+	return pull
+}
+
 func (s *Server) pullPayload(body object, e event) {
-	body["number"], body["pull_request"] = e.pull.number, e.pull.fullJSON()
+	body["number"], body["pull_request"] = e.pull.number, hookPull(e.pull.fullJSON())
 	switch e.action {
 	case "synchronize":
 		body["before"], body["after"] = e.before, e.after
@@ -230,6 +248,9 @@ func (s *Server) pushPayload(body object, e event) {
 	repo["created_at"], repo["pushed_at"], repo["stargazers"], repo["master_branch"] = r.created.Unix(), r.pushed.Unix(), 0, r.defaultBranch
 	if org := body["organization"]; org != nil {
 		repo["organization"] = r.owner
+	}
+	if owner, isUser := repo["owner"].(object); isUser {
+		owner["name"], owner["email"] = r.owner, nil
 	}
 	delete(body, "action")
 	body["repository"] = repo
@@ -306,9 +327,16 @@ func (r *Repo) names(from, to string) []nameStatus {
 // headCommitJSON is a commit as it stands in payloads.
 func (r *Repo) headCommitJSON(sha string) object {
 	i, _ := r.commit(sha)
+	person := func(name, email string) object {
+		p := object{"name": name, "email": email}
+		if login := r.s.loginOf(email); login != "" {
+			p["username"] = login
+		}
+		return p
+	}
 	return object{
 		"id": i.sha, "tree_id": i.tree, "message": i.message, "timestamp": stamp(i.committerDate),
-		"author": object{"name": i.authorName, "email": i.authorEmail}, "committer": object{"name": i.committerName, "email": i.committerEmail},
+		"author": person(i.authorName, i.authorEmail), "committer": person(i.committerName, i.committerEmail),
 	}
 }
 
