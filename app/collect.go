@@ -21,13 +21,17 @@ import (
 // and leaves w.file nil.
 func (w *judging) collect(ctx context.Context) (review.Case, error) {
 	announced := w.announce(ctx)
+	pull, err := w.a.store.Pull(ctx, w.run.RepoID, w.run.PR)
+	if err != nil && !ended(err) {
+		return review.Case{}, errors.Join(err, announced())
+	}
 	if w.run.IsGroup() {
 		return w.collectGroup(ctx, announced)
 	}
 	file, err := w.a.casefiles.Collect(ctx, casefile.Request{
 		Installation: w.run.Installation, RepoID: w.run.RepoID, Owner: w.run.Owner, Repo: w.run.Repo, PR: w.run.PR,
 		Head: w.run.Head, Generation: w.run.Generation, Event: w.run.Event, Sender: w.run.Sender,
-		Drafts: w.asked(), EvidenceSince: w.since(),
+		UpdatedAt: pull.UpdatedAt, Drafts: w.asked(), EvidenceSince: w.since(),
 	})
 	if beginErr := announced(); beginErr != nil {
 		return review.Case{}, beginErr
