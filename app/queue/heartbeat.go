@@ -46,6 +46,7 @@ func (q *River) register(ctx context.Context, alone bool) error {
 				return fmt.Errorf("forgetting dead processes: %w", err)
 			}
 		}
+		//nolint:gosec // the words are literals
 		_, err := tx.SQL().ExecContext(ctx, `INSERT INTO queue_processes (id, started_at, beat_at) VALUES ($1, `+w.millis+`, `+w.millis+`)
 			ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at`, q.id)
 		if err != nil {
@@ -109,25 +110,8 @@ func (q *River) watch(ctx context.Context, events <-chan *river.Event) {
 func (q *River) bury(ctx context.Context, tx *store.Tx) error {
 	w := q.words()
 	dead := q.o.Dead.Milliseconds()
-	lost := `j.state = 'running' AND NOT EXISTS (SELECT 1 FROM queue_processes p WHERE p.id = ` + w.runner + ` AND p.beat_at >= ` + w.millis + ` - $1)`
-	query := `SELECT j.id, coalesce((SELECT crashes FROM queue_crashes c WHERE c.job_id = j.id), 0) + 1 FROM river_job j WHERE ` + lost
-	if q.postgres() {
-		query += ` FOR UPDATE OF j SKIP LOCKED` // another process is at those
-	}
-	rows, err := tx.SQL().QueryContext(ctx, query, dead)
+	found, err := q.lost(ctx, tx)
 	if err != nil {
-		return fmt.Errorf("looking for the jobs of dead processes: %w", err)
-	}
-	type job struct{ id, crashes int64 }
-	var found []job
-	for rows.Next() {
-		var j job
-		if err := rows.Scan(&j.id, &j.crashes); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-		found = append(found, j)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return fmt.Errorf("looking for the jobs of dead processes: %w", err)
 	}
 	for _, j := range found {
@@ -146,6 +130,33 @@ func (q *River) bury(ctx context.Context, tx *store.Tx) error {
 		q.o.Logger.WarnContext(ctx, "took up the jobs of dead processes", "jobs", len(found))
 	}
 	return nil
+}
+
+// lostJob is a job of a dead process, and how many processes have died with it.
+type lostJob struct{ id, crashes int64 }
+
+// lost finds the jobs of dead processes.
+func (q *River) lost(ctx context.Context, tx *store.Tx) ([]lostJob, error) {
+	w := q.words()
+	query := `SELECT j.id, coalesce((SELECT crashes FROM queue_crashes c WHERE c.job_id = j.id), 0) + 1 FROM river_job j
+		WHERE j.state = 'running' AND NOT EXISTS (SELECT 1 FROM queue_processes p WHERE p.id = ` + w.runner + ` AND p.beat_at >= ` + w.millis + ` - $1)`
+	if q.postgres() {
+		query += ` FOR UPDATE OF j SKIP LOCKED` // another process is at those
+	}
+	rows, err := tx.SQL().QueryContext(ctx, query, q.o.Dead.Milliseconds())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // what went wrong while reading is in rows.Err
+	var found []lostJob
+	for rows.Next() {
+		var j lostJob
+		if err := rows.Scan(&j.id, &j.crashes); err != nil {
+			return nil, err
+		}
+		found = append(found, j)
+	}
+	return found, rows.Err()
 }
 
 func (q *River) takeUp(ctx context.Context, tx *store.Tx, id, crashes int64) error {

@@ -108,8 +108,8 @@ type Workers struct {
 	Publish func(ctx context.Context, job PublishArgs) error
 	Resolve func(ctx context.Context, job ResolveArgs) error
 	Command func(ctx context.Context, job CommandArgs) error
-	// GaveUp is called after the last attempt of a job has failed, or Cancel was returned, before the job is put away. It may
-	// be nil. It is not called for a job that died with its processes: Orphans finds the runs of those.
+	// GaveUp is called after the last attempt of a job has failed, or Cancel was returned, before the job is put away. The
+	// default is the queue's GiveUp. It is not called for a job that died with its processes: Orphans finds the runs of those.
 	GaveUp func(ctx context.Context, job Job, cause error)
 }
 
@@ -209,13 +209,14 @@ func (w *worker[T]) run(ctx context.Context, job T) (err error) {
 }
 
 func (w *worker[T]) gaveUp(ctx context.Context, job T, cause error) {
-	if w.q.workers.GaveUp == nil {
-		return
+	give := w.q.workers.GaveUp
+	if give == nil {
+		give = w.q.GiveUp
 	}
 	// The job's own time may be up, and that is no reason not to say so.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.q.o.Timeout)
 	defer cancel()
-	w.q.workers.GaveUp(ctx, job, cause)
+	give(ctx, job, cause)
 }
 
 // PanicError is the error of a worker that panicked.

@@ -16,7 +16,7 @@ type presence struct{ f *os.File }
 
 // appear takes the lock. alone says that nobody else holds it; then it is held exclusively until share.
 func appear(path string) (p *presence, alone bool, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator names the database beside which it is
 	if err != nil {
 		return nil, false, fmt.Errorf("opening the lock of the queue: %w", err)
 	}

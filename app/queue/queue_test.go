@@ -145,6 +145,8 @@ func TestConformance(t *testing.T) {
 			{"follow up", testFollowUp},
 			{"a late check run", testLateCheckRun},
 			{"orphans", testOrphans},
+			{"given up", testGiveUp},
+			{"waiting for evidence", testWait},
 			{"each job once in two processes", testTwoProcesses},
 			{"metrics", testMetrics},
 		} {

@@ -2,6 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"time"
 
 	"github.com/prosecutor-bot/prosecutor/app/store"
 )
@@ -33,7 +36,7 @@ func Submit(ctx context.Context, q Queue, tx *store.Tx, req store.RunRequest) (s
 			return s, err
 		}
 	}
-	var delay EnqueueOption = After(0)
+	delay := After(0)
 	if s.Created {
 		delay = After(req.Delay)
 	}
@@ -123,6 +126,55 @@ func Fail(ctx context.Context, q Queue, tx *store.Tx, run int64, reason string) 
 		return store.Run{}, err
 	}
 	return r, Ended(ctx, q, tx, []store.Run{r})
+}
+
+// maxReason bounds the reason that is kept of a failure, in bytes.
+const maxReason = 500
+
+// GiveUp records that a job has failed for good: a judge job's run fails, and its check run is concluded by a publish job;
+// the deliveries of any other job fail, so that a redelivery starts anew. A run whose publication failed stays to be
+// published, and Orphans finds it. An error is logged: then Orphans finds the run.
+func (q *River) GiveUp(ctx context.Context, job Job, cause error) {
+	reason := cause.Error()
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "..."
+	}
+	q.o.Logger.ErrorContext(ctx, "a job was given up", "kind", job.Kind(), "job", JobID(ctx), "error", reason)
+	err := q.st.InTx(ctx, func(tx *store.Tx) error {
+		switch j := job.(type) {
+		case JudgeArgs:
+			_, err := Fail(ctx, q, tx, j.RunID, reason)
+			var late *store.NotLiveError
+			if errors.As(err, &late) || errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			return err
+		case PublishArgs:
+			return nil
+		default:
+			return tx.FailDeliveries(ctx, JobID(ctx), reason)
+		}
+	})
+	if err != nil {
+		q.o.Logger.ErrorContext(ctx, "a job that was given up could not be recorded", "kind", job.Kind(), "job", JobID(ctx), "error", err)
+	}
+}
+
+// Wait puts a run to sleep, and returns what its worker has to return: a Snooze of d, or of no time at all when news have come
+// since the run began. The error is *store.NotLiveError when the run is not the worker's any more.
+func Wait(ctx context.Context, st *store.Store, run store.Run, reason string, d time.Duration) error {
+	var again bool
+	err := st.InTx(ctx, func(tx *store.Tx) (err error) {
+		again, err = tx.WaitRun(ctx, run, reason)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if again {
+		d = 0
+	}
+	return Snooze(d)
 }
 
 // SetCheckRun records the check run that a worker has made. When the run has ended meanwhile, a publish job concludes it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -263,4 +264,75 @@ func testOrphans(t *testing.T, d storetest.Database) {
 	if r := run(t, q, live.ID); state(t, q, r.PublishJob) != "available" || state(t, q, r.JudgeJob) != "cancelled" {
 		t.Errorf("%+v", r)
 	}
+}
+
+// testGiveUp has the workers fail for good, and nobody say what follows from that.
+func testGiveUp(t *testing.T, d storetest.Database) {
+	q := newQueue(t, d.Open(t), quick())
+	var delivery int64
+	var command int64
+	storetest.In(t, q.st, func(ctx context.Context, tx *store.Tx) error {
+		d, _, err := tx.Receive(ctx, store.Delivery{GUID: "g", Payload: []byte("{}")})
+		if err != nil {
+			return err
+		}
+		delivery = d.ID
+		if command, err = q.EnqueueTx(ctx, tx, CommandArgs{Delivery: d.ID}); err != nil {
+			return err
+		}
+		return errors.Join(tx.SetDeliveryJob(ctx, d.ID, command), tx.SetDelivery(ctx, d.ID, store.Enqueued, ""))
+	})
+	judged := submit(t, q, request("a")).Run
+	published := make(chan int64, 10)
+	w := idle()
+	w.Judge = func(context.Context, JudgeArgs) error { return Cancel(errors.New(strings.Repeat("ö", maxReason))) }
+	w.Command = func(context.Context, CommandArgs) error { return Cancel(errBoom) }
+	w.Publish = func(_ context.Context, j PublishArgs) error {
+		published <- j.RunID
+		return nil
+	}
+	begin(t, q, w)
+	if id := receive(t, published, "publication"); id != judged.ID {
+		t.Errorf("run %d was published", id)
+	}
+	r := run(t, q, judged.ID)
+	if r.State != store.RunFailed || !strings.HasSuffix(r.Reason, "ö...") || len(r.Reason) > maxReason+3 {
+		t.Errorf("%+v", r)
+	}
+	until(t, "the delivery failed", func() bool {
+		d, err := q.st.Delivery(t.Context(), delivery)
+		return err == nil && d.State == store.Failed && d.Reason == "boom"
+	})
+}
+
+// testWait has a worker wait for evidence that comes before it sleeps, and again after.
+func testWait(t *testing.T, d storetest.Database) {
+	q := newQueue(t, d.Open(t), quick())
+	began, release := make(chan int, 10), make(chan struct{}, 10)
+	w := idle()
+	w.Judge = func(ctx context.Context, j JudgeArgs) error {
+		var r store.Run
+		if err := q.st.InTx(ctx, func(tx *store.Tx) (err error) {
+			r, err = tx.BeginRun(ctx, j.RunID)
+			return err
+		}); err != nil {
+			return err
+		}
+		began <- r.Claim
+		<-release
+		return Wait(ctx, q.st, r, "waiting for CodeQL", time.Hour)
+	}
+	begin(t, q, w)
+	s := submit(t, q, request("a"))
+	receive(t, began, "first look")
+	submit(t, q, evidence("a")) // it has looked already, and does not sleep yet
+	release <- struct{}{}
+	receive(t, began, "second look")
+	release <- struct{}{}
+	until(t, "the run waited", func() bool {
+		return run(t, q, s.Run.ID).State == store.RunWaiting && state(t, q, s.Run.JudgeJob) == "scheduled"
+	})
+	submit(t, q, evidence("a"))
+	receive(t, began, "third look")
+	release <- struct{}{}
 }

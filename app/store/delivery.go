@@ -147,7 +147,7 @@ func (s *Store) DeliveryByGUID(ctx context.Context, guid string) (Delivery, erro
 func (s *Store) delivery(ctx context.Context, q querier, where string, arg any) (Delivery, error) {
 	var packed []byte
 	found, err := collect(ctx, s, q, func(rows *sql.Rows) (Delivery, error) { return scanDelivery(rows.Scan, &packed) },
-		`SELECT `+deliveryColumns+`, payload FROM deliveries WHERE `+where, arg) //nolint:gosec // the condition is one of those above
+		`SELECT `+deliveryColumns+`, payload FROM deliveries WHERE `+where, arg)
 	if err != nil {
 		return Delivery{}, fmt.Errorf("reading delivery %v: %w", arg, err)
 	}

@@ -97,7 +97,7 @@ func (s *Store) repositories(ctx context.Context, q querier, where string, args 
 		err := rows.Scan(&r.ID, &r.Installation, &r.Owner, &r.Name, &r.Removed, &updated)
 		r.UpdatedAt = moment(updated)
 		return r, err
-	}, `SELECT id, installation_id, owner, name, removed, updated_at FROM repositories WHERE `+where+` ORDER BY id`, args...) //nolint:gosec // the conditions are literals above
+	}, `SELECT id, installation_id, owner, name, removed, updated_at FROM repositories WHERE `+where+` ORDER BY id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading repositories: %w", err)
 	}

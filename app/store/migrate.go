@@ -91,7 +91,7 @@ func (s *Store) migrateLocked(ctx context.Context, up func(context.Context) erro
 	if err != nil {
 		return fmt.Errorf("connecting to migrate: %w", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it goes back to the pool
 	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
 		return fmt.Errorf("waiting for other processes to migrate: %w", err)
 	}

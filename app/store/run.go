@@ -196,7 +196,7 @@ func scanRun(rows *sql.Rows) (Run, error) {
 }
 
 func (s *Store) runs(ctx context.Context, q querier, where string, args ...any) ([]Run, error) {
-	list, err := collect(ctx, s, q, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where, args...) //nolint:gosec // the conditions are literals
+	list, err := collect(ctx, s, q, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading runs: %w", err)
 	}

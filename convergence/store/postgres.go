@@ -51,7 +51,7 @@ func (s *Postgres) prepare(ctx context.Context) error {
 	if err != nil {
 		return s.explain("connecting", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it goes back to the pool
 	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
 		return s.explain("waiting for other processes to migrate", err)
 	}

@@ -53,7 +53,7 @@ func Each(t *testing.T, test func(t *testing.T, d Database), prepare ...func(con
 		}
 		test(t, Database{store.SQLite, func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "prosecutor.db")
-			if err := os.WriteFile(path, tables, 0o600); err != nil {
+			if err := os.WriteFile(path, tables, 0o600); err != nil { //nolint:gosec // in a directory of the test
 				t.Fatal(err)
 			}
 			return path
