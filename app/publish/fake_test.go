@@ -23,6 +23,7 @@ type recorder struct {
 	mu     sync.Mutex
 	server *httptest.Server
 	head   string
+	diff   string // of the pull request
 	sent   []sent
 	// refuse says no to a request with a status; 0 lets it pass.
 	refuse func(s sent) (status int, message string)
@@ -60,6 +61,8 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.sent = append(r.sent, s)
 	switch {
+	case s.to("GET", "/pulls/7") && strings.Contains(req.Header.Get("Accept"), "diff"):
+		fmt.Fprint(w, r.diff)
 	case s.to("GET", "/pulls/7"):
 		fmt.Fprintf(w, `{"number":7,"state":"open","head":{"sha":%q}}`, r.head)
 	case s.to("POST", "/check-runs"):

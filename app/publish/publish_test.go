@@ -411,7 +411,7 @@ func TestSecondLap(t *testing.T) {
 	})
 }
 
-// A comment that GitHub refuses takes no other finding with it: all go one rung down, and the decision stands.
+// A comment that GitHub refuses takes no other with it: its finding goes one rung down.
 func TestRefusedComments(t *testing.T) {
 	w := newWorld(t)
 	// A diff that shows more than GitHub's: its last line is no longer part of the pull request.
@@ -427,14 +427,14 @@ func TestRefusedComments(t *testing.T) {
 	pub := publication(convergence.LoopBack, d, append(findings, extra)...)
 	w.begin(w.target(), pub)
 	out := w.publish(w.target(), pub)
-	if diff := cmp.Diff(map[string]int{"annotation": 2, "table": 2}, out.Rungs); diff != "" {
+	if diff := cmp.Diff(map[string]int{"inline": 2, "annotation": 1, "table": 1}, out.Rungs); diff != "" {
 		t.Errorf("rungs (-want +got):\n%s", diff)
 	}
 	run := w.run(w.pr.HeadSHA())
-	if run.Conclusion != "failure" || len(run.Annotations) != 2 || len(out.Notes) != 1 {
+	if run.Conclusion != "failure" || len(run.Annotations) != 1 || len(out.Notes) != 1 {
 		t.Errorf("check run %s with %d annotations, notes %q", run.Conclusion, len(run.Annotations), out.Notes)
 	}
-	if r := w.reviews(); len(r) != 1 || len(r[0].Comments) != 0 {
+	if r := w.reviews(); len(r) != 1 || len(r[0].Comments) != 2 || !strings.Contains(r[0].Body, "did not take the others") {
 		t.Errorf("reviews %+v", r)
 	}
 	for _, f := range pub.Result.Findings {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prosecutor-bot/prosecutor/config"
 	"github.com/prosecutor-bot/prosecutor/convergence"
+	"github.com/prosecutor-bot/prosecutor/prosecutor"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
 )
 
 // The events of a review, and the states that they leave.
@@ -87,21 +89,14 @@ func (p *Publisher) review(ctx context.Context, gh *github.Client, t Target, pub
 		event = eventComment
 	}
 
-	attempts := []reviewAttempt{{event, drafts}}
-	if len(drafts) > 0 {
-		attempts = append(attempts, reviewAttempt{event, nil})
-	}
-	if event != eventComment {
-		attempts = append(attempts, reviewAttempt{eventComment, nil})
-	}
-	for i, a := range attempts {
-		review, err := p.post(ctx, gh, t, pub, a, i > 0)
+	for attempt := (reviewAttempt{event: event, comments: drafts}); ; {
+		review, err := p.post(ctx, gh, t, pub, attempt, len(attempt.comments) < len(drafts))
 		if err == nil {
 			out.ReviewID = review.GetID()
-			for _, c := range a.comments {
+			for _, c := range attempt.comments {
 				c.group.rung = onLine
 			}
-			event = a.event
+			event = attempt.event
 			break
 		}
 		if !refused(err) {
@@ -110,13 +105,17 @@ func (p *Publisher) review(ctx context.Context, gh *github.Client, t Target, pub
 		if moved, headErr := p.headMoved(ctx, gh, t, out); headErr != nil || moved {
 			return headErr
 		}
-		if i == 0 && len(drafts) > 0 {
-			out.Notes = append(out.Notes, "GitHub did not take the comments on lines: "+brief(err))
-		} else {
-			out.Notes = append(out.Notes, "GitHub did not take the review: "+brief(err))
+		what := "the review"
+		if len(attempt.comments) > 0 {
+			what = count(len(attempt.comments), "comment") + " on lines"
 		}
-		if !unprocessable(err) {
-			event = eventComment
+		out.Notes = append(out.Notes, "GitHub did not take "+what+": "+brief(err))
+		again := unprocessable(err)
+		if again {
+			attempt, again = p.humbler(ctx, gh, t, attempt)
+		}
+		if !again {
+			event = eventComment // nothing was said
 			break
 		}
 	}
@@ -127,11 +126,47 @@ func (p *Publisher) review(ctx context.Context, gh *github.Client, t Target, pub
 type reviewAttempt struct {
 	event    string
 	comments []comment
+	checked  bool // against the diff that GitHub has now
 }
 
-func (p *Publisher) post(ctx context.Context, gh *github.Client, t Target, pub *Publication, a reviewAttempt, again bool) (*github.PullRequestReview, error) {
+// humbler is what to post after a refusal: the comments that stand in the diff as GitHub has it now, if those are fewer;
+// else none; else no opinion either. It is false when nothing is left to leave out.
+func (p *Publisher) humbler(ctx context.Context, gh *github.Client, t Target, refused reviewAttempt) (reviewAttempt, bool) {
+	switch {
+	case len(refused.comments) > 0 && !refused.checked:
+		// GitHub does not say which comment it means. The diff that was judged may be another one than GitHub's: made by git
+		// itself, or before the base branch moved.
+		text, _, err := gh.PullRequests.GetRaw(ctx, t.Owner, t.Repo, t.PR, github.RawOptions{Type: github.Diff})
+		if err != nil {
+			return reviewAttempt{event: refused.event}, true
+		}
+		now, err := diff.ParseString(text)
+		if err != nil {
+			return reviewAttempt{event: refused.event}, true
+		}
+		var kept []comment
+		for _, c := range refused.comments {
+			f := c.group.first()
+			if _, ok := now.CommentableRange(f.Path, prosecutor.Side(f.Side), f.StartLine, f.EndLine); ok {
+				kept = append(kept, c)
+			}
+		}
+		if len(kept) == len(refused.comments) {
+			kept = nil
+		}
+		return reviewAttempt{event: refused.event, comments: kept, checked: true}, true
+	case len(refused.comments) > 0:
+		return reviewAttempt{event: refused.event}, true
+	case refused.event != eventComment:
+		return reviewAttempt{event: eventComment}, true
+	default:
+		return refused, false
+	}
+}
+
+func (p *Publisher) post(ctx context.Context, gh *github.Client, t Target, pub *Publication, a reviewAttempt, fewer bool) (*github.PullRequestReview, error) {
 	req := &github.PullRequestReviewRequest{
-		CommitID: github.String(t.Head), Event: github.String(a.event), Body: github.String(pub.reviewBody(t, len(a.comments), again)),
+		CommitID: github.String(t.Head), Event: github.String(a.event), Body: github.String(pub.reviewBody(t, len(a.comments), fewer)),
 	}
 	for _, c := range a.comments {
 		req.Comments = append(req.Comments, c.draft)
@@ -168,16 +203,18 @@ func (p *Publisher) withdraw(ctx context.Context, gh *github.Client, t Target, p
 }
 
 // reviewBody is the text above the comments of a review.
-func (p *Publication) reviewBody(t Target, comments int, again bool) string {
+func (p *Publication) reviewBody(t Target, comments int, fewer bool) string {
 	var b strings.Builder
 	b.WriteString(mark("review", t.key()) + "\n")
 	fmt.Fprintf(&b, "**%s**\n\n", prose(p.Title, maxTitle))
 	fmt.Fprintf(&b, "Reviewed `%s`. ", safe(t.Head))
 	switch {
-	case again:
+	case comments == 0 && fewer:
 		b.WriteString("GitHub did not take the comments on lines; the findings are in the check run.\n")
 	case comments == 0:
 		b.WriteString("The check run has the whole of it.\n")
+	case fewer:
+		fmt.Fprintf(&b, "%s; GitHub did not take the others, which are in the check run.\n", count(comments, "comment"))
 	default:
 		fmt.Fprintf(&b, "%s; the check run has the whole of it.\n", count(comments, "comment"))
 	}
