@@ -307,6 +307,12 @@ func TestWritingThroughGitData(t *testing.T) {
 	if len(files) != 2 || files[0].GetStatus() != "modified" || files[1].GetStatus() != "removed" {
 		t.Errorf("files: %+v", files)
 	}
+	written := must(c.Repositories.CreateFile(ctx, "acme", "pay", "bin/new file", &github.RepositoryContentFileOptions{
+		Message: github.String("Add"), Content: []byte("\x00removed"), Branch: github.String("fix"),
+	}))(t)
+	if repo.Head("fix") != written.Commit.GetSHA() || written.Content.GetSize() != 8 {
+		t.Errorf("written: %+v", written)
+	}
 	repo.Commit("main", "Go on", map[string]string{"c": "d\n"})
 	tip := repo.Head("main")
 	_, _, err := c.Git.UpdateRef(ctx, "acme", "pay", &github.Reference{Ref: github.String("refs/heads/fix"), Object: &github.GitObject{SHA: &tip}}, false)

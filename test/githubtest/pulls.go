@@ -376,7 +376,7 @@ func listPulls(c *call) reply {
 	case "updated":
 		slices.SortStableFunc(list, func(a, b *PullRequest) int { return a.updated.Compare(b.updated) })
 	case "popularity", "long-running":
-		return refuse("the emulator does not sort by " + c.query("sort"))
+		c.s.later(fmt.Errorf("the emulator does not sort pull requests by %s", c.query("sort")))
 	}
 	direction := c.query("direction")
 	if direction == "" && (c.query("sort") == "" || c.query("sort") == "created") {

@@ -93,6 +93,7 @@ type Commit struct {
 	Force bool
 	// Quiet makes no webhook.
 	Quiet bool
+	blobs map[string]string // object names of regular files by path
 }
 
 // Commit pushes one commit to a branch, which is made off the default one when it does not exist, and returns its name.
@@ -160,6 +161,9 @@ func (r *Repo) write(c Commit, from string) (sha string) {
 			contents, mode = strings.TrimPrefix(contents, symlink), "120000"
 		}
 		fmt.Fprintf(&in, "M %s inline %s\ndata %d\n%s\n", mode, quotePath(path), len(contents), contents)
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.blobs)) {
+		fmt.Fprintf(&in, "M 100644 %s %s\n", c.blobs[path], quotePath(path))
 	}
 	in.WriteString("get-mark :1\ndone\n")
 	out, err := r.tryGit(in.Bytes(), "fast-import", "--quiet", "--force", "--done")
