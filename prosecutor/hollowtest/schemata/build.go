@@ -408,7 +408,7 @@ func (w *workspace) compile(ctx context.Context, out string, packages []*listed)
 		}
 		w.files++
 		dir := filepath.Join(out, strconv.Itoa(w.files))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the tests may run as another account
 			return nil, fmt.Errorf("preparing a build: %w", err)
 		}
 		args := []string{"test", "-c", "-vet=off", "-overlay=" + overlay, "-ldflags=-s -w", "-o", dir + string(filepath.Separator)}

@@ -288,7 +288,7 @@ func (r *run) prepare(ctx context.Context, scratch string) error {
 	}
 	r.tool.goarch = settings["GOARCH"]
 	r.tool.write = []string{settings["GOCACHE"]}
-	r.tool.read = []string{settings["GOMODCACHE"], settings["GOROOT"]}
+	r.tool.read = []string{r.root, settings["GOMODCACHE"], settings["GOROOT"]}
 	tests := make([]string, 0, len(env))
 	for _, e := range env {
 		if name, _, _ := strings.Cut(e, "="); name != "HOME" && name != "TMPDIR" && name != "GOTMPDIR" && !strings.HasPrefix(name, "XDG_") {
@@ -301,7 +301,7 @@ func (r *run) prepare(ctx context.Context, scratch string) error {
 		}
 	}
 	r.runner = newRunner(r.req.Exec, append(tests, r.req.Env...), scratch, r.workers())
-	r.runner.read = []string{settings["GOROOT"], settings["GOMODCACHE"]}
+	r.runner.read = []string{r.root, settings["GOROOT"], settings["GOMODCACHE"]}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
@@ -104,8 +106,14 @@ func (r *runner) run(ctx context.Context, s runSpec) (hollowtest.ExecResult, str
 	place := filepath.Join(r.scratch, "w"+strconv.Itoa(worker))
 	home, tmp := filepath.Join(place, "home"), filepath.Join(place, "tmp"+strconv.Itoa(n))
 	links := filepath.Join(filepath.Dir(s.o.bin), "run")
+	writable := []string{place}
+	if s.suffix == recordSuffix {
+		// The recording stands beside the executable. No other run may write to where executables are.
+		links = filepath.Join(place, "record"+strconv.Itoa(n))
+		writable = append(writable, links)
+	}
 	for _, d := range []string{home, tmp, links} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+		if err := os.MkdirAll(d, 0o755); err != nil { //nolint:gosec // the tests may run as another account
 			return hollowtest.ExecResult{}, "", fmt.Errorf("preparing a run: %w", err)
 		}
 	}
@@ -113,7 +121,11 @@ func (r *runner) run(ctx context.Context, s runSpec) (hollowtest.ExecResult, str
 	exe := s.o.bin
 	if s.suffix != "" {
 		exe = filepath.Join(links, strconv.Itoa(n)+"."+filepath.Base(s.o.bin)+".zz-"+s.suffix)
-		if err := os.Link(s.o.bin, exe); err != nil {
+		link := os.Link
+		if s.suffix == recordSuffix {
+			link = copyFile // whoever may write there may not change the binary of all other runs
+		}
+		if err := link(s.o.bin, exe); err != nil {
 			return hollowtest.ExecResult{}, "", fmt.Errorf("preparing a run: %w", err)
 		}
 		if !s.keepLink {
@@ -123,9 +135,27 @@ func (r *runner) run(ctx context.Context, s runSpec) (hollowtest.ExecResult, str
 	res, err := r.exec.Run(ctx, hollowtest.Command{
 		Kind: hollowtest.TestCommand, Argv: append([]string{exe}, s.args...), Dir: s.o.list.Dir,
 		Env:  append(slices.Clone(r.env), "HOME="+home, "TMPDIR="+tmp, "PWD="+s.o.list.Dir),
-		Read: append([]string{filepath.Dir(s.o.bin)}, r.read...), Write: []string{place, links}, Wall: s.wall, Memory: s.memory, Output: s.output,
+		Read: append([]string{filepath.Dir(s.o.bin)}, r.read...), Write: writable, Wall: s.wall, Memory: s.memory, Output: s.output,
 	})
 	return res, exe, err
+}
+
+// copyFile copies an executable. No process may start meanwhile: it would keep the file open for writing for a moment, and
+// a file that is open for writing cannot be executed.
+func copyFile(from, to string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755) //nolint:gosec // the tests may run as another account
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 // removeAll removes what tests left, also directories that they made unwritable.
@@ -168,14 +198,21 @@ func (o *oracle) baseArgs() []string {
 	return args
 }
 
-const baselineOutput = 32 << 20
+const (
+	baselineOutput = 32 << 20
+	// mostRecording bounds what a recording may hold, in bytes.
+	mostRecording = 512 << 20
+	recordSuffix  = "record"
+	// decoy is a number that no mutant has: with it a test cannot tell a run of the original by the executable's name.
+	decoy = 1 << 20
+)
 
 // baseline runs the tests without a mutant: once to record, and beside it once as they are. Tests that fail in one of two
 // quiet runs are flaky; tests that fail in both are red.
 func (r *runner) baseline(ctx context.Context, o *oracle, wall time.Duration) error {
 	o.flaky, o.kills, o.times = map[string]bool{}, map[string]int{}, map[string]time.Duration{}
 	record := func() (testOutput, hollowtest.ExecResult, error) {
-		res, exe, err := r.run(ctx, runSpec{o: o, suffix: "record", args: append(o.baseArgs(), "-test.parallel=1"), wall: wall, output: baselineOutput, keepLink: true})
+		res, exe, err := r.run(ctx, runSpec{o: o, suffix: recordSuffix, args: append(o.baseArgs(), "-test.parallel=1"), wall: wall, output: baselineOutput, keepLink: true})
 		if err != nil {
 			return testOutput{}, res, err
 		}
@@ -298,16 +335,20 @@ func failures(o testOutput, res hollowtest.ExecResult) map[string]bool {
 
 // readLog reads what a recording run wrote: tests with their numbers by process, reached and infected mutants, and counts.
 func (o *oracle) readLog(name string) error {
-	data, err := os.ReadFile(name)
+	// The tests could have put anything in its place.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading a recording: %w", err)
 	}
-	defer removeAll(name)
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > mostRecording {
+		return fmt.Errorf("reading a recording: %s is no file of a sensible size", filepath.Base(name))
+	}
 	tests := make(map[string]string)
-	sc := bufio.NewScanner(bytes.NewReader(data))
+	sc := bufio.NewScanner(io.LimitReader(f, mostRecording))
 	sc.Buffer(nil, 1<<20)
 	put := func(m map[int32]map[string]bool, f []string) {
 		id, err := strconv.ParseInt(f[3], 10, 32)
@@ -369,14 +410,14 @@ const (
 	inTurnWithin = 500 * time.Millisecond
 )
 
-// try runs tests against a mutant. Nil means all of them.
+// try runs tests against a mutant. Nil tests mean all of them, and 0 the original program.
 func (r *runner) try(ctx context.Context, o *oracle, id int32, tests []string) (trial, error) {
 	hits := max(leastHits, moreOften*o.hits[id])
 	ticks := max(leastTicks, moreOften*o.ticks)
-	suffix := fmt.Sprintf("%d-%d-%d", id, hits, ticks)
 	if id == 0 {
-		suffix = ""
+		id = decoy
 	}
+	suffix := fmt.Sprintf("%d-%d-%d", id, hits, ticks)
 	args := append(o.baseArgs(), "-test.failfast")
 	if o.expected(tests) <= inTurnWithin {
 		// In turn, parallel tests fail in the same order each time.
