@@ -439,3 +439,40 @@ func TestErrorsCarryNoRequestWithAToken(t *testing.T) {
 		t.Errorf("the error holds %q", got)
 	}
 }
+
+func TestAJWTThatIsRefusedThoughTheClocksAgreeIsNotSentAgain(t *testing.T) {
+	s := newStub(t, func(w http.ResponseWriter, _ *http.Request) {
+		reply{401, nil, `{"message":"'Expiration time' claim ('exp') is too far in the future"}`}.write(w)
+	})
+	_, _, err := s.clients(t).App().Apps.Get(t.Context(), "")
+	if ghclient.ClassOf(err) != ghclient.ClassUnauthorized || len(s.Seen()) != 1 {
+		t.Errorf("%d requests: %v", len(s.Seen()), err)
+	}
+}
+
+// The permissions may have changed while the token was made.
+func TestATokenThatWasForgottenWhileItWasMadeIsNotKept(t *testing.T) {
+	arrived, release := make(chan struct{}, 2), make(chan struct{})
+	s := newStub(t, func(http.ResponseWriter, *http.Request) {})
+	s.mint = func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-release
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"token":"ghs_x","expires_at":"` + s.clock.Now().Add(time.Hour).Format(time.RFC3339) + `"}`))
+	}
+	c := s.clients(t)
+	errs := make(chan error, 1)
+	go func() { _, err := c.Installation(t.Context(), installation, scope); errs <- err }()
+	<-arrived
+	c.Forget(installation)
+	close(release)
+	if err := <-errs; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Installation(t.Context(), installation, scope); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Minted(); n != 2 {
+		t.Errorf("%d tokens, want a new one", n)
+	}
+}

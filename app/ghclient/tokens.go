@@ -32,10 +32,11 @@ type tokens struct {
 	c  *Clients
 	wg sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	kept   map[tokenKey]token
-	calls  map[tokenKey]*call
+	mu      sync.Mutex
+	closed  bool
+	kept    map[tokenKey]token
+	calls   map[tokenKey]*call // which new callers join
+	running map[*call]bool     // all that have not ended, also forgotten ones
 }
 
 type tokenKey struct {
@@ -57,7 +58,7 @@ type call struct {
 }
 
 func newTokens(c *Clients) *tokens {
-	return &tokens{c: c, kept: map[tokenKey]token{}, calls: map[tokenKey]*call{}}
+	return &tokens{c: c, kept: map[tokenKey]token{}, calls: map[tokenKey]*call{}, running: map[*call]bool{}}
 }
 
 // scoped is the credential of one installation and scope.
@@ -121,7 +122,7 @@ func (t *tokens) get(ctx context.Context, s *scoped) (string, error) {
 		// The logger and its fields come along; the caller's deadline does not.
 		mintCtx, cancel := context.WithTimeout(WithPurpose(context.WithoutCancel(ctx), Publishing), mintTimeout)
 		shared = &call{done: make(chan struct{}), cancel: cancel}
-		t.calls[s.key] = shared
+		t.calls[s.key], t.running[shared] = shared, true
 		t.wg.Add(1)
 		go t.run(mintCtx, s, shared)
 	}
@@ -142,6 +143,7 @@ func (t *tokens) run(ctx context.Context, s *scoped, shared *call) {
 	minted, err := t.mint(ctx, s)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	delete(t.running, shared)
 	wanted := t.calls[s.key] == shared // not forgotten in the meantime
 	if wanted {
 		delete(t.calls, s.key)
@@ -184,7 +186,7 @@ func (t *tokens) forget(installation int64) {
 func (t *tokens) close() {
 	t.mu.Lock()
 	t.closed = true
-	for _, shared := range t.calls {
+	for shared := range t.running {
 		shared.cancel()
 	}
 	t.mu.Unlock()

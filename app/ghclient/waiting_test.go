@@ -150,3 +150,40 @@ func TestErrorsSayWhatHappenedWhereAndWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+func TestLimitsOfRequestsThatWereUnderWayTogetherCountOnce(t *testing.T) {
+	const together = 4
+	arrived, release := make(chan struct{}, together), make(chan struct{})
+	s := newStub(t, func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-release
+		reply{403, nil, `{"message":"You have exceeded a secondary rate limit."}`}.write(w)
+	})
+	c := s.clients(t)
+	errs := make(chan error, together)
+	for range together {
+		go func() { errs <- getRepo(t.Context(), c) }()
+	}
+	for range together {
+		<-arrived
+	}
+	close(release)
+	for range together {
+		if at, _ := ghclient.RetryAt(<-errs); at.Sub(s.clock.Now()) != time.Minute {
+			t.Errorf("wait %s, want 1 min", at.Sub(s.clock.Now()))
+		}
+	}
+	s.clock.Advance(time.Minute)
+	if at, _ := ghclient.RetryAt(getRepo(t.Context(), c)); at.Sub(s.clock.Now()) != 2*time.Minute {
+		t.Errorf("the second limit: wait %s, want 2 min", at.Sub(s.clock.Now()))
+	}
+}
+
+func TestAServerThatNamesWhenToComeBackIsNotAskedAtOnce(t *testing.T) {
+	s := newStub(t, func(w http.ResponseWriter, _ *http.Request) {
+		reply{503, map[string]string{"Retry-After": "120"}, ``}.write(w)
+	})
+	if err := getRepo(t.Context(), s.clients(t)); !ghclient.IsTransient(err) || len(s.Seen()) != 1 {
+		t.Errorf("%d requests: %v", len(s.Seen()), err)
+	}
+}
