@@ -24,9 +24,7 @@ func (p *Publication) commentBody(t Target, g *group) string {
 			b.WriteString(" · of an earlier lap, and still there")
 		}
 		b.WriteString("\n\n" + paragraphs(f.Claim, 4000))
-		if strings.TrimSpace(f.Evidence) != "" {
-			b.WriteString("Evidence: " + paragraphs(f.Evidence, 2000))
-		}
+		b.WriteString(evidenceOf(f))
 		if block := p.suggestion(f); block != "" {
 			b.WriteString(block + "\n")
 		}
@@ -39,12 +37,21 @@ func (p *Publication) commentBody(t Target, g *group) string {
 func by(f report.Finding) string {
 	who := prose(f.Origin, 60)
 	if f.Rule != "" {
-		who = prose(f.Rule, 80)
+		who = code(f.Rule, 80, false)
 	}
 	if f.Lens != "" {
 		who += ", " + safe(f.Lens) + " lens"
 	}
 	return who
+}
+
+// evidenceOf is what a finding gives as evidence, unless that is the accused code itself.
+func evidenceOf(f report.Finding) string {
+	said := strings.Join(strings.Fields(f.Evidence), " ")
+	if said == "" || said == strings.Join(strings.Fields(f.Quote), " ") {
+		return ""
+	}
+	return "Evidence: " + paragraphs(f.Evidence, 2000)
 }
 
 // mayDismiss is the command that dismisses a finding from within its thread.

@@ -363,9 +363,7 @@ func (p *Publication) detail(g *group) string {
 		if strings.TrimSpace(f.Quote) != "" {
 			b.WriteString(excerpt(f.Quote) + "\n")
 		}
-		if strings.TrimSpace(f.Evidence) != "" {
-			b.WriteString("Evidence: " + paragraphs(f.Evidence, 2000))
-		}
+		b.WriteString(evidenceOf(f))
 		if strings.TrimSpace(f.Suggestion) != "" {
 			b.WriteString("Suggested instead:\n\n" + excerpt(f.Suggestion) + "\n")
 		}
