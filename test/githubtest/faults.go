@@ -57,6 +57,8 @@ const (
 	SuspendedInstallation
 	// PermissionRemoved is described with SuspendedInstallation.
 	PermissionRemoved
+	// Answered lets Answer reply in GitHub's place: a proxy's page, a body without end, whatever a test needs.
+	Answered
 )
 
 // Fault is something that goes wrong with the requests that match. Empty conditions match everything.
@@ -78,6 +80,7 @@ type Fault struct {
 	Gate       <-chan struct{}
 	To         string
 	Skew       time.Duration
+	Answer     http.Handler
 }
 
 // Injection is a fault at work.
@@ -103,6 +106,9 @@ func (s *Server) Inject(fault Fault) *Injection {
 	}
 	if fault.Kind == Latency && fault.Gate == nil {
 		panic("githubtest: latency without a gate")
+	}
+	if fault.Kind == Answered && fault.Answer == nil {
+		panic("githubtest: an answer without a handler")
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -195,6 +201,15 @@ const gitRoute = "git"
 func (s *Server) intercept(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
+		leave, crowded := s.enter(r)
+		defer leave()
+		if crowded {
+			path, route, err := s.place(r)
+			if err == nil {
+				s.refuse(w, r, Fault{Kind: SecondaryLimit, RetryAfter: time.Minute}, route, path, start)
+			}
+			return
+		}
 		s.faults.mu.Lock()
 		quiet := len(s.faults.list) == 0
 		s.faults.mu.Unlock()
@@ -225,6 +240,12 @@ func (s *Server) intercept(next http.Handler) http.Handler {
 					half(w, rec)
 				}
 				panic(http.ErrAbortHandler)
+			case Answered:
+				rec := &recorded{ResponseWriter: w, status: http.StatusOK}
+				in.Answer.ServeHTTP(rec, r)
+				who, _ := s.authenticate(r)
+				s.note(r, rec.status, route, path, who, start)
+				return
 			case Closed:
 				who, _ := s.authenticate(r)
 				s.note(r, 0, route, path, who, start)
@@ -314,6 +335,20 @@ func (k *skewed) Write(b []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (k *skewed) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+
+// recorded remembers the status of an answer.
+type recorded struct {
+	http.ResponseWriter
+	status int
+}
+
+func (k *recorded) WriteHeader(status int) {
+	k.status = status
+	k.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (k *recorded) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
 // What GitHub says when it asks to slow down, and where its pages about that are.
 const (

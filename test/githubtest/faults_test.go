@@ -159,6 +159,20 @@ func TestFaultsOfTheConnection(t *testing.T) {
 	}
 }
 
+func TestFaultsOfOnesOwn(t *testing.T) {
+	s, _, _ := setup(t)
+	tok := token(t, s, nil)
+	s.ResetRequests()
+	s.Inject(githubtest.Fault{Kind: githubtest.Answered, Answer: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, "<html>a proxy</html>")
+	})})
+	resp, body, err := raw(t, s, tok, "GET", "repos/acme/pay", "")
+	if log := s.Requests(); err != nil || resp.code != 418 || body != "<html>a proxy</html>" || len(log) != 1 || log[0].Status != 418 {
+		t.Errorf("%v %q %+v", err, body, log)
+	}
+}
+
 func TestFaultsOfGit(t *testing.T) {
 	s, _, _ := setup(t)
 	tok := token(t, s, nil)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -66,10 +67,14 @@ const (
 	writePoints      = 5
 	maxWritesAMinute = 80
 	maxWritesAnHour  = 500
+	maxConcurrent    = 100 // of REST and GraphQL together
 )
 
-// haste is what one caller did in the last hour.
-type haste struct{ list []use }
+// haste is what one caller did in the last hour, and is doing now.
+type haste struct {
+	list    []use
+	running int
+}
 
 type use struct {
 	at     time.Time
@@ -89,16 +94,45 @@ func (s *Server) EnforceSecondaryLimits(on bool) {
 	}
 }
 
-// hasty counts a request and refuses it when it breaks a secondary limit; the caller holds s.mu. Refused requests count too.
-func (s *Server) hasty(who identity, api string, limit int, write bool) (reply, bool) {
-	if s.hurries == nil {
-		return reply{}, false
-	}
+// hurry is what is known of a caller's haste; the caller of it holds s.mu, and s.hurries is not nil.
+func (s *Server) hurry(who identity) *haste {
 	h := s.hurries[who.payer()]
 	if h == nil {
 		h = &haste{}
 		s.hurries[who.payer()] = h
 	}
+	return h
+}
+
+// enter counts a request as running until leave; crowded tells that too many of its caller's are.
+func (s *Server) enter(r *http.Request) (leave func(), crowded bool) {
+	s.mu.Lock()
+	enforced := s.hurries != nil && strings.HasPrefix(r.URL.Path, "/api/")
+	s.mu.Unlock()
+	if !enforced {
+		return func() {}, false
+	}
+	who, refused := s.authenticate(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hurries == nil || refused != nil {
+		return func() {}, false
+	}
+	h := s.hurry(who)
+	h.running++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		h.running--
+	}, h.running > maxConcurrent
+}
+
+// hasty counts a request and refuses it when it breaks a secondary limit; the caller holds s.mu. Refused requests count too.
+func (s *Server) hasty(who identity, api string, limit int, write bool) (reply, bool) {
+	if s.hurries == nil {
+		return reply{}, false
+	}
+	h := s.hurry(who)
 	now := s.now()
 	u := use{at: now, api: api, points: 1, write: write}
 	if write {

@@ -500,6 +500,44 @@ func TestLimitsOfHaste(t *testing.T) {
 	}
 }
 
+func TestLimitOfConcurrency(t *testing.T) {
+	s := githubtest.New(t)
+	s.AddRepo("acme/pay", nil)
+	tok := token(t, s, nil)
+	s.EnforceSecondaryLimits(true)
+	gate := make(chan struct{})
+	held := s.Inject(githubtest.Fault{Kind: githubtest.Latency, Gate: gate, Times: -1})
+	codes := make(chan int, 100)
+	for range 100 {
+		go func() {
+			resp, _, err := raw(t, s, tok, "GET", "repos/acme/pay", "")
+			if err != nil {
+				t.Error(err)
+				codes <- 0
+				return
+			}
+			codes <- resp.code
+		}()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := held.Await(ctx, 100); err != nil {
+		t.Fatal(err)
+	}
+	if resp, body, err := raw(t, s, tok, "GET", "repos/acme/pay", ""); err != nil || resp.code != 403 || !strings.Contains(body, "secondary rate limit") {
+		t.Errorf("the 101st at once: %v %s", err, body)
+	}
+	close(gate)
+	for range 100 {
+		if got := <-codes; got != 200 {
+			t.Errorf("one of the 100: %d", got)
+		}
+	}
+	if resp, _, err := raw(t, s, tok, "GET", "repos/acme/pay", ""); err != nil || resp.code != 200 {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
 func TestLimitsOfCheckRuns(t *testing.T) {
 	s := githubtest.New(t)
 	repo := s.AddRepo("acme/pay", nil)
