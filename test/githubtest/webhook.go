@@ -292,7 +292,7 @@ func (s *Server) SetWebhookSecret(secret string) {
 func (s *Server) SetWebhookTimeout(d time.Duration) { s.hooks.client.Timeout = d }
 
 // OnDelivery lets a test decide what becomes of each first attempt: it may be lost, doubled or held back. Redeliveries and
-// released ones are not asked about. The function must not call the server; nil delivers everything.
+// released ones are not asked about. The function is called between deliveries, so it must not wait for them; nil delivers everything.
 func (s *Server) OnDelivery(passage func(Delivery) Passage) {
 	s.hooks.mu.Lock()
 	defer s.hooks.mu.Unlock()
