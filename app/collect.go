@@ -135,7 +135,7 @@ func (w *judging) uncollected(ctx context.Context, err error) error {
 // cancel ends the run without a decision. A check run that was begun is concluded as cancelled.
 func (w *judging) cancel(ctx context.Context, reason string) error {
 	pub := &publish.Publication{Title: reason, CheckStatus: convergence.CheckCompleted, Conclusion: convergence.Cancelled}
-	stored, err := json.Marshal(pub)
+	stored, err := json.Marshal(result{Publication: pub, Case: w.id})
 	if err != nil {
 		return fmt.Errorf("storing the end of run %d: %w", w.run.ID, err)
 	}
@@ -212,7 +212,7 @@ func (w *judging) carryOver(ctx context.Context, group *casefile.Group) error {
 		Title:       "Advance: the decisions of " + strings.Join(names, ", ") + " carry over",
 		CheckStatus: convergence.CheckCompleted, Conclusion: convergence.Success, Decision: convergence.Advance,
 	}
-	stored, err := json.Marshal(pub)
+	stored, err := json.Marshal(result{Publication: pub, Case: w.id})
 	if err != nil {
 		return fmt.Errorf("storing the result of run %d: %w", w.run.ID, err)
 	}

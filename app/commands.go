@@ -154,7 +154,7 @@ func (a *App) reply(runs []store.Run, r command.Request) string {
 		return ""
 	}
 	for _, run := range runs {
-		if doc, ok := document(run); ok {
+		if doc := Report(run); doc != nil {
 			return command.Explanation(doc)
 		}
 	}

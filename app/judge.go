@@ -13,7 +13,6 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/convergence"
-	"github.com/prosecutor-bot/prosecutor/prosecutor/report"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
 )
 
@@ -47,7 +46,9 @@ type judging struct {
 	a    *App
 	run  store.Run
 	file *casefile.File
-	wait error // how the job sleeps when the case waits
+	id   convergence.Case
+	said []keptLens // by the lenses
+	wait error      // how the job sleeps when the case waits
 }
 
 func (w *judging) do(ctx context.Context) error {
@@ -111,6 +112,7 @@ func (w *judging) begin(ctx context.Context, title string) error {
 // decide rules on the case over its stored ledger. The judges are asked between two transactions, and the second stores
 // the ruling with all that follows from it.
 func (w *judging) decide(ctx context.Context, q review.Question) (convergence.Ruling, error) {
+	w.id = q.Facts.Case
 	key := q.Facts.Case.Key
 	var step convergence.Step
 	ruling, err := w.rule(ctx, key, q, func(l convergence.Ledger) convergence.Ruling {
@@ -125,10 +127,11 @@ func (w *judging) decide(ctx context.Context, q review.Question) (convergence.Ru
 	if err := w.begin(ctx, "Judging"); err != nil {
 		return convergence.Failed(q.Facts, step.Ledger, q.Policy, err), err
 	}
-	outcomes, err := convergence.Consult(ctx, q.Facts, step, q.Policy, q.Ask, q.Verify)
+	outcomes, err := convergence.Consult(ctx, q.Facts, step, q.Policy, w.asking(w.id, q.Ask), q.Verify)
 	if err != nil {
 		return convergence.Failed(q.Facts, step.Ledger, q.Policy, err), err
 	}
+	w.said = keep(outcomes)
 	return w.rule(ctx, key, q, func(l convergence.Ledger) convergence.Ruling {
 		return convergence.After(q.Facts, l, q.Policy, outcomes)
 	})
@@ -161,16 +164,16 @@ func (w *judging) rule(ctx context.Context, key convergence.Key, q review.Questi
 }
 
 // conclude records what came of the run. It returns the title of a check run that stays in progress.
-func (w *judging) conclude(ctx context.Context, tx *store.Tx, result *review.Result) (title string, err error) {
-	pub := publish.From(result, result.Document(w.about()))
+func (w *judging) conclude(ctx context.Context, tx *store.Tx, judged *review.Result) (title string, err error) {
+	pub := publish.From(judged, judged.Document(w.about()))
 	pub.Author = w.file.Author.Login
-	switch check := result.Ruling.CheckRun(); check.Status {
+	switch check := judged.Ruling.CheckRun(); check.Status {
 	case convergence.CheckInProgress:
 		again, err := tx.WaitRun(ctx, w.run, pub.Title)
 		if err != nil {
 			return "", err
 		}
-		w.wait = queue.Snooze(w.waits(result.Ruling))
+		w.wait = queue.Snooze(w.waits(judged.Ruling))
 		if again {
 			w.wait = queue.Snooze(0)
 		}
@@ -188,12 +191,12 @@ func (w *judging) conclude(ctx context.Context, tx *store.Tx, result *review.Res
 		}
 		return "", w.finish(ctx, tx, pub, false)
 	default:
-		return "", w.finish(ctx, tx, pub, result.Ruling.Outcome == convergence.Decided)
+		return "", w.finish(ctx, tx, pub, judged.Ruling.Outcome == convergence.Decided)
 	}
 }
 
 func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publication, judged bool) error {
-	stored, err := json.Marshal(pub)
+	stored, err := json.Marshal(result{Publication: pub, Case: w.id, Lenses: w.said})
 	if err != nil {
 		return fmt.Errorf("storing the result of run %d: %w", w.run.ID, err)
 	}
@@ -213,9 +216,8 @@ func (w *judging) standing(ctx context.Context) (*publish.Publication, bool) {
 		if r.ID == w.run.ID || r.State != store.RunPublished || r.Result == nil {
 			continue
 		}
-		pub := &publish.Publication{}
-		if err := json.Unmarshal(r.Result, pub); err == nil && pub.Decision != "" {
-			return pub, true
+		if res, err := resultOf(r); err == nil && res.Publication != nil && res.Publication.Decision != "" {
+			return res.Publication, true
 		}
 	}
 	return nil, false
@@ -269,16 +271,4 @@ func settle(err error) error {
 		return queue.Snooze(max(time.Second, time.Until(at)))
 	}
 	return err
-}
-
-// document is the stored report of a run, if it has one.
-func document(r store.Run) (*report.Document, bool) {
-	if r.Result == nil {
-		return nil, false
-	}
-	pub := &publish.Publication{}
-	if err := json.Unmarshal(r.Result, pub); err != nil || pub.Result == nil {
-		return nil, false
-	}
-	return pub.Result, true
 }

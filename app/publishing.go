@@ -43,10 +43,14 @@ func (a *App) show(ctx context.Context, run store.Run) (publish.Published, strin
 	out := publish.Published{CheckRunID: run.CheckRunID}
 	switch run.State {
 	case store.RunJudged:
-		pub := &publish.Publication{}
-		if err := json.Unmarshal(run.Result, pub); err != nil {
-			return out, "", fmt.Errorf("reading the result of run %d: %w", run.ID, err)
+		res, err := resultOf(run)
+		if err != nil {
+			return out, "", err
 		}
+		if res == nil || res.Publication == nil {
+			return out, "", fmt.Errorf("run %d was judged and has no result", run.ID)
+		}
+		pub := res.Publication
 		if pub.Result == nil { // a case that was not judged has a title and nothing else
 			id, err := a.publisher.Conclude(ctx, target, run.CheckRunID, pub.Conclusion, pub.Title, "")
 			out.CheckRunID = id

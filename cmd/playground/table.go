@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-github/v62/github"
 	"golang.org/x/term"
 
+	"github.com/prosecutor-bot/prosecutor/app"
 	"github.com/prosecutor-bot/prosecutor/app/publish"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/report"
 )
@@ -140,9 +140,8 @@ func (p *playground) document(ctx context.Context, number int, head string) *rep
 		return nil
 	}
 	for _, r := range runs {
-		pub := &publish.Publication{}
-		if r.Result != nil && json.Unmarshal(r.Result, pub) == nil && pub.Result != nil {
-			return pub.Result
+		if doc := app.Report(r); doc != nil {
+			return doc
 		}
 	}
 	return nil

@@ -1,0 +1,91 @@
+package app_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prosecutor-bot/prosecutor/prosecutor"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
+	"github.com/prosecutor-bot/prosecutor/test/apptest"
+	"github.com/prosecutor-bot/prosecutor/test/githubtest"
+)
+
+// lens= has one lens asked again while the others keep their verdicts; dry= only raises the number of passes; and no option
+// can ADVANCE on fewer lenses than the blast radius asks for.
+func TestOptionsOfARerun(t *testing.T) {
+	j := &scripted{id: "one", family: "fern"}
+	var mu sync.Mutex
+	var asked []prosecutor.Lens
+	blockSecurity := true
+	j.answer = func(_ context.Context, _ int, req judge.Request) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, req.Lens)
+		if req.Lens == prosecutor.Security && blockSecurity {
+			return `{"verdict":"block","findings":[{"severity":"high","charge":"security","claim":"The limit is not checked.","anchor":{"path":"refund.go","side":"RIGHT","quote":"const Limit = 200"}}]}`, nil
+		}
+		return ship, nil
+	}
+	w := apptest.New(t, apptest.Options{Judges: []judge.Judge{j}})
+	repo := withPolicy(w, "blast_radius:\n  critical: [refund.go]\n")
+	repo.Collaborator("maintainer", "write")
+	sha := repo.Commit("limit", "Raise the limit", map[string]string{"refund.go": "package pay\n\n// Limit is the largest refund.\nconst Limit = 200\n"})
+	w.Settle()
+	pr := repo.OpenPR(githubtest.PR{Title: "Raise the limit", Head: "limit"})
+	w.Settle()
+	concluded(t, w, repo, sha, "failure")
+	if len(asked) != 3 {
+		t.Fatalf("asked %v", asked)
+	}
+	mu.Lock()
+	asked, blockSecurity = nil, false
+	mu.Unlock()
+	pr.Comment("maintainer", "/prosecute lens=security")
+	w.Settle()
+	if len(asked) != 1 || asked[0] != prosecutor.Security {
+		t.Errorf("lens=security asked %v", asked)
+	}
+	if c := latest(w, repo, sha); c.Conclusion != "success" || !strings.Contains(c.Title, "3 lenses") {
+		t.Errorf("check run %s %q\n%s", c.Conclusion, c.Title, c.Summary)
+	}
+	mu.Lock()
+	asked = nil
+	mu.Unlock()
+	pr.Comment("maintainer", "/prosecute dry=2")
+	w.Settle()
+	if len(asked) != 6 {
+		t.Errorf("dry=2 asked %v", asked)
+	}
+}
+
+// A finding that a person dismisses by its id, or in its thread, no longer blocks.
+func TestDismissal(t *testing.T) {
+	j := &scripted{id: "one", family: "fern"}
+	j.answer = func(context.Context, int, judge.Request) (string, error) {
+		return `{"verdict":"block","findings":[{"severity":"high","charge":"correctness","claim":"The limit is too high.","anchor":{"path":"refund.go","side":"RIGHT","quote":"const Limit = 200"}}]}`, nil
+	}
+	w := apptest.New(t, apptest.Options{Judges: []judge.Judge{j}})
+	repo := sample(w)
+	repo.Collaborator("maintainer", "write")
+	sha := repo.Commit("limit", "Raise the limit", map[string]string{"refund.go": "package pay\n\n// Limit is the largest refund.\nconst Limit = 200\n"})
+	w.Settle()
+	pr := repo.OpenPR(githubtest.PR{Title: "Raise the limit", Head: "limit", Author: "dev"})
+	w.Settle()
+	concluded(t, w, repo, sha, "failure")
+	comments := pr.ReviewComments()
+	if len(comments) != 1 {
+		t.Fatalf("review comments: %+v\n%s", comments, w.Logs)
+	}
+	pr.ReplyTo(comments[0].ID, "dev", "/prosecute dismiss it is mine")
+	w.Settle()
+	if c := latest(w, repo, sha); c.Conclusion != "failure" {
+		t.Fatalf("the author dismissed a finding: %+v", c)
+	}
+	pr.ReplyTo(comments[0].ID, "maintainer", "/prosecute dismiss the business asked for it")
+	w.Settle()
+	if c := latest(w, repo, sha); c.Conclusion != "success" {
+		t.Errorf("check run %s %q after the dismissal\n%s\n%s", c.Conclusion, c.Title, c.Summary, w.Logs)
+	}
+}
