@@ -310,7 +310,7 @@ func TestWritingThroughGitData(t *testing.T) {
 	written := must(c.Repositories.CreateFile(ctx, "acme", "pay", "bin/new file", &github.RepositoryContentFileOptions{
 		Message: github.String("Add"), Content: []byte("\x00removed"), Branch: github.String("fix"),
 	}))(t)
-	if repo.Head("fix") != written.Commit.GetSHA() || written.Content.GetSize() != 8 {
+	if repo.Head("fix") != written.GetSHA() || written.Content.GetSize() != 8 {
 		t.Errorf("written: %+v", written)
 	}
 	repo.Commit("main", "Go on", map[string]string{"c": "d\n"})
