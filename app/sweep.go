@@ -217,10 +217,15 @@ func (a *App) reconcilePull(ctx context.Context, installation int64, repo store.
 	}
 	head := p.GetHead().GetSHA()
 	runs, err := a.store.RunsOfHead(ctx, repo.ID, p.GetNumber(), head)
-	if err != nil || len(runs) > 0 || p.GetDraft() {
+	// A run that was cancelled has decided nothing: the pull request was closed or a draft then, and is neither now.
+	if err != nil || p.GetDraft() || len(runs) > 0 && runs[0].State != store.RunCancelled {
 		return err
 	}
 	return a.store.InTx(ctx, func(tx *store.Tx) error {
+		// What was missed may be the very event that told of this head, and no run is started of one that seems to be old.
+		if _, _, err := tx.SeePull(ctx, seen(repo, p)); err != nil {
+			return err
+		}
 		_, err := queue.Submit(ctx, a.queue, tx, store.RunRequest{
 			Installation: installation, RepoID: repo.ID, Owner: repo.Owner, Repo: repo.Name, PR: p.GetNumber(), Head: head,
 			Cause: store.CauseReconcile, Event: convergence.EventReconcile,

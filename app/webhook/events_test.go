@@ -51,9 +51,13 @@ var events = map[string]func(*env){
 			e.t.Errorf("%+v, %v", p, err)
 		}
 		e.wantJobs("judge available")
+		// A sweep has found it first, and it was judged by the time at which its event comes.
+		e.judge(r, "success", 1)
+		e.want("pull_request", payload(e.t, "pull_request"), done, "judged already")
+		e.noLive()
 		// A draft is no case until it is ready.
 		e.want("pull_request", payload(e.t, "pull_request", set{"number", 3}, set{"pull_request.number", 3}, set{"pull_request.draft", true}), ignored, "draft")
-		e.live()
+		e.noLive()
 	},
 	"pull_request synchronize": func(e *env) {
 		old := e.opened()

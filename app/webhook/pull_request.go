@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/go-github/v62/github"
 
@@ -65,21 +66,27 @@ func pullRequest(_ *Handler, d *delivery) (work, string, error) {
 
 // pullChanged has a head judged.
 func (s *scope) pullChanged(ctx context.Context, p store.Pull, cause store.Cause, event convergence.Event) (outcome, error) {
+	before, err := s.Pull(ctx, p.RepoID, p.Number)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return outcome{}, err
+	}
 	known, current, err := s.SeePull(ctx, p)
 	if err != nil {
 		return outcome{}, err
 	}
-	if !current {
-		if known.Head != p.Head {
-			return outcome{ignored, "a newer head is known"}, nil
-		}
-		// It came late, and what it tells was learnt otherwise. Without a run of the head it is the first to ask for one.
-		runs, err := s.RunsOfHead(ctx, p.RepoID, p.Number, p.Head)
-		if err != nil {
-			return outcome{}, err
-		}
-		if len(runs) > 0 {
+	if !current && known.Head != p.Head {
+		return outcome{ignored, "a newer head is known"}, nil
+	}
+	// It may come late, when what it tells was learnt otherwise: by a sweep that found the head and had it judged. Without a
+	// run of the head it is the first to ask for one.
+	if runs, err := s.RunsOfHead(ctx, p.RepoID, p.Number, p.Head); err != nil {
+		return outcome{}, err
+	} else if len(runs) > 0 {
+		switch told := before.Head == p.Head && (event == "pull_request.opened" || event == convergence.EventPush); {
+		case !current:
 			return outcome{ignored, "a newer state of the pull request is known"}, nil
+		case told && decided(runs[0].State):
+			return outcome{done, "the head was judged already"}, nil
 		}
 	}
 	if event == convergence.EventReopened {
@@ -97,6 +104,11 @@ func (s *scope) pullChanged(ctx context.Context, p store.Pull, cause store.Cause
 	req := s.request(p.Number, p.Head, cause, event)
 	req.Base = p.Base
 	return s.submit(ctx, req)
+}
+
+// decided reports whether a run has done all it could for its head.
+func decided(s store.RunState) bool {
+	return s == store.RunJudged || s == store.RunPublished || s == store.RunSkipped
 }
 
 // pullLabeled records a touch of the kill switch and has the case looked at again.

@@ -285,7 +285,21 @@ func TestRedelivery(t *testing.T) {
 				_, err := queue.Finish(ctx, e.q, tx, r, store.Verdict{Conclusion: "success"})
 				return err
 			})
-			if a := e.deliver("pull_request", guid, body); a.Status != enqueued || a.Reason != "it was judged already" {
+			if a := e.deliver("pull_request", guid, body); a.Status != done || a.Reason != "the head was judged already" {
+				t.Errorf("%+v", a)
+			}
+			e.noLive()
+		})
+		t.Run("of evidence while the result is published", func(t *testing.T) {
+			e := newEnv(t, d)
+			check := payload(t, "check_run")
+			guid := e.want("check_run", check, enqueued, "started")
+			r := e.begin(e.live())
+			e.in(func(ctx context.Context, tx *store.Tx) error {
+				_, err := queue.Finish(ctx, e.q, tx, r, store.Verdict{Conclusion: "success"})
+				return err
+			})
+			if a := e.deliver("check_run", guid, check); a.Status != enqueued || a.Reason != "it was judged already" {
 				t.Errorf("%+v", a)
 			}
 			e.noLive()
