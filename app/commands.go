@@ -138,6 +138,12 @@ func (a *App) carryOut(ctx context.Context, d store.Delivery, c command.Comment)
 			c.PlainRuns++
 		}
 	}
+	for _, r := range runs {
+		if res, err := resultOf(r); err == nil && res != nil {
+			c.DismissAuthor = res.DismissAuthor
+			break
+		}
+	}
 	request, err := a.commands.Handle(ctx, c)
 	if err != nil || request == nil {
 		return "answered", err
@@ -254,7 +260,11 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 		r.Command = command.Command{Kind: command.Dismiss, FindingID: finding, Reason: "dismissed with the button of the check run"}
 	}
 	if action == publish.ActionExplain {
-		return "explained in the check run", nil
+		doc := Report(run)
+		if doc == nil {
+			return "there is no decision to explain", nil
+		}
+		return "explained to " + login, a.publisher.Say(ctx, targetOf(ctx, run), fmt.Sprintf("explain %d", run.CheckRunID), command.Explanation(doc))
 	}
 	return action + " by " + login, a.grant(ctx, d, c, run.Head, r)
 }

@@ -196,7 +196,11 @@ func (w *judging) conclude(ctx context.Context, tx *store.Tx, judged *review.Res
 }
 
 func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publication, judged bool) error {
-	stored, err := json.Marshal(result{Publication: pub, Case: w.id, Lenses: w.said})
+	kept := result{Publication: pub, Case: w.id, Lenses: w.said}
+	if w.file != nil && w.file.Case.Policy != nil {
+		kept.DismissAuthor = w.file.Case.Policy.Dismiss.Author
+	}
+	stored, err := json.Marshal(kept)
 	if err != nil {
 		return fmt.Errorf("storing the result of run %d: %w", w.run.ID, err)
 	}

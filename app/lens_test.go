@@ -89,3 +89,27 @@ func TestDismissal(t *testing.T) {
 		t.Errorf("check run %s %q after the dismissal\n%s\n%s", c.Conclusion, c.Title, c.Summary, w.Logs)
 	}
 }
+
+// The buttons of the check run: explain replies once, however often it is pressed.
+func TestExplainButton(t *testing.T) {
+	w := apptest.New(t)
+	repo := sample(w)
+	repo.Collaborator("maintainer", "write")
+	sha := repo.Commit("leak", "Settings", map[string]string{"a.env": leak})
+	w.Settle()
+	pr := repo.OpenPR(githubtest.PR{Title: "Settings", Head: "leak", Author: "dev"})
+	w.Settle()
+	c := concluded(t, w, repo, sha, "failure")
+	before := len(pr.IssueComments())
+	repo.RequestAction(c.ID, "explain", "maintainer")
+	repo.RequestAction(c.ID, "explain", "maintainer")
+	w.Settle()
+	if n := len(pr.IssueComments()) - before; n != 1 {
+		t.Errorf("%d explanations, want one\n%s", n, w.Logs)
+	}
+	repo.RequestAction(c.ID, "run_again", "maintainer")
+	w.Settle()
+	if n := len(w.CheckRuns(repo, sha)); n != 2 {
+		t.Errorf("%d check runs after the button, want a new one\n%s", n, w.Logs)
+	}
+}

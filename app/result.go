@@ -19,6 +19,8 @@ type result struct {
 	Publication *publish.Publication `json:"publication"`
 	Case        convergence.Case     `json:"case"`
 	Lenses      []keptLens           `json:"lenses,omitempty"`
+	// DismissAuthor is dismiss.author of the policy that judged the case.
+	DismissAuthor bool `json:"dismiss_author,omitempty"`
 }
 
 // keptLens is the verdict of a lens.

@@ -152,11 +152,11 @@ func chooseJudges(file string) ([]judge.Judge, map[string]judge.Limits, string, 
 			return nil, nil, "", err
 		}
 	} else {
-		for _, j := range []config.JudgeConfig{
-			{Name: "claude", Adapter: config.AdapterAnthropic, Family: "anthropic", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY"},
-			{Name: "gpt", Adapter: config.AdapterOpenAI, Family: "openai", Model: "gpt-5", APIKeyEnv: "OPENAI_API_KEY"},
+		for variable, j := range map[string]config.JudgeConfig{
+			"ANTHROPIC_API_KEY": {Name: "claude", Adapter: config.AdapterAnthropic, Family: "anthropic", Model: "claude-sonnet-4-5"},
+			"OPENAI_API_KEY":    {Name: "gpt", Adapter: config.AdapterOpenAI, Family: "openai", Model: "gpt-5"},
 		} {
-			if os.Getenv(j.APIKeyEnv) != "" {
+			if j.APIKeyEnv = variable; os.Getenv(variable) != "" {
 				server.Judges = append(server.Judges, j.WithDefaults())
 			}
 		}

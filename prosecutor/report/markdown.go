@@ -127,13 +127,14 @@ func MarkdownText(s string) string {
 	return b.String()
 }
 
-// MarkdownCode is an inline code span around one line, whatever backticks are in it.
+// MarkdownCode is an inline code span around one line, whatever backticks are in it. It is not for cells of tables, where a
+// vertical bar ends the cell even in code.
 func MarkdownCode(s string) string {
 	ticks := strings.Repeat("`", longestRun(s)+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "
 	}
-	return ticks + strings.ReplaceAll(s, "|", "\\|") + ticks
+	return ticks + s + ticks
 }
 
 // MarkdownFence is a fenced block that its content cannot close.

@@ -76,7 +76,7 @@ type Call struct {
 // Calls records the App's requests to GitHub.
 type Calls struct {
 	latency time.Duration
-	base    http.RoundTripper
+	base    *http.Transport
 
 	mu   sync.Mutex
 	list []Call
@@ -160,6 +160,7 @@ func (w *World) start(o Options) {
 			t.Errorf("stopping the App: %v", err)
 		}
 		clients.Close()
+		w.Calls.base.CloseIdleConnections()
 		if err := st.Close(); err != nil {
 			t.Errorf("closing the database: %v", err)
 		}
