@@ -7,16 +7,21 @@ BIN := $(CURDIR)/.cache/bin
 LINT := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 FUZZTIME ?= 60s
 
-# Packages with goroutines or processes run under the race detector; the others are pure functions and run without it.
-RACE := ./prosecutor/panel/... ./prosecutor/judge/... ./prosecutor/gitrepo/... ./prosecutor/review/... ./convergence/store/... ./test/modeltest/... ./cmd/...
+# Packages with goroutines of their own run under the race detector; the others run without it, because SQLite translated to
+# Go is slow to compile and to run under it.
+RACE := ./prosecutor/panel/... ./prosecutor/judge/... ./prosecutor/gitrepo/... ./prosecutor/evidence ./test/modeltest/... ./app/ghclient/... ./app/command/... ./test/githubtest/...
 
-.PHONY: test lint build tools bench fuzz kill corpus clean
+.PHONY: test lint build tools race bench bench-hollow hollow fuzz kill corpus clean
 
 ## test: lint, build a static binary, run every test. Ends with go test's own lines.
 test: tools lint build
 	@packages=$$(go list $(RACE)); \
 	others=$$(go list ./... | grep -vxF "$$packages" || true); \
-	go test $$others && CGO_ENABLED=1 go test -race $$packages
+	CGO_ENABLED=1 go test -race $$packages && go test -timeout 20m $$others
+
+## race: every package under the race detector. Slow: SQLite is compiled with it.
+race:
+	CGO_ENABLED=1 go test -race -timeout 60m ./...
 
 ## lint: gofmt, go vet, staticcheck and the rest of golangci-lint.
 lint: $(LINT)
@@ -51,7 +56,7 @@ fuzz:
 
 ## kill: many kills at random moments of ledger writes and of whole reviews.
 kill:
-	PROSECUTOR_KILLS=200 go test -count=1 -run 'Kill' ./convergence/store/... ./cmd/prosecutor/...
+	PROSECUTOR_KILLS=200 go test -count=1 -timeout 60m -run 'Kill' ./convergence/store/... ./app/queue/... ./cmd/prosecutor/...
 
 ## corpus: the corpus and vector tests against CORPUS_DIR and VECTORS_DIR, every case by name.
 corpus:
