@@ -163,8 +163,8 @@ func (e *Executor) attributes(a *syscall.SysProcAttr) {
 // script finishes the sandbox from within, gives up all rights, and becomes the command. It prints its first argument
 // when everything is in place, so that a sandbox that fails is never taken for a command that does.
 const script = `set -eu
-ready=$1 dir=$2 mount=$3 umount=$4 users=$5
-shift 5
+ready=$1 dir=$2 mount=$3 umount=$4 users=$5 below=$6
+shift 6
 umask 077
 if [ -n "$dir" ]; then
 	mkdir ` + inside + `/top/upper ` + inside + `/top/work
@@ -172,6 +172,12 @@ if [ -n "$dir" ]; then
 	chown --reference="$dir" ` + inside + `/top/upper 2>/dev/null || true
 	o=lowerdir=` + inside + `/lower,upperdir=` + inside + `/top/upper,workdir=` + inside + `/top/work
 	"$mount" -t overlay overlay -o "$o,userxattr" "$dir" 2>/dev/null || "$mount" -t overlay overlay -o "$o" "$dir"
+	i=0
+	while [ "$i" -lt "$below" ]; do
+		"$mount" --bind "` + inside + `/below$i" "$1"
+		shift
+		i=$((i + 1))
+	done
 	cd "$dir"
 fi
 "$umount" /proc/sys 2>/dev/null || true
@@ -216,11 +222,20 @@ func (e *Executor) command(c hollowtest.Command, ready string, drop bool) []stri
 		a = append(a, m...)
 	}
 	dir := ""
+	var hidden []string // directories to write to that the overlay would hide
 	if !covered && e.overlay {
 		dir = c.Dir
-		a = append(a, "--dir", inside, "--ro-bind", c.Dir, inside+"/lower", "--perms", "0711", "--size", disk, "--tmpfs", inside+"/top")
+		a = append(a, "--dir", inside)
+		for _, w := range c.Write {
+			if below(w, c.Dir) {
+				a = append(a, "--bind", w, inside+"/below"+strconv.Itoa(len(hidden)))
+				hidden = append(hidden, w)
+			}
+		}
+		a = append(a, "--ro-bind", c.Dir, inside+"/lower", "--perms", "0711", "--size", disk, "--tmpfs", inside+"/top")
 	}
-	a = append(a, "--remount-ro", "/", "--chdir", c.Dir, "--", e.bin["sh"], "-c", script, "sh", ready, dir, e.bin["mount"], e.bin["umount"], users)
+	a = append(a, "--remount-ro", "/", "--chdir", c.Dir, "--", e.bin["sh"], "-c", script, "sh", ready, dir, e.bin["mount"], e.bin["umount"], users, strconv.Itoa(len(hidden)))
+	a = append(a, hidden...)
 	rights := []string{e.bin["setpriv"], "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--no-new-privs"}
 	switch {
 	case !e.root:

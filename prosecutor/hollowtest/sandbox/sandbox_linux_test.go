@@ -115,6 +115,17 @@ func TestWhatIsWrittenToWriteStays(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(logs, "l")); err != nil || string(got) != "hello\n" {
 		t.Errorf("%q, %v", got, err)
 	}
+	inner := filepath.Join(tree, "out")
+	if err := os.Mkdir(inner, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c = command(tree, "echo x >out/kept && echo x >lost")
+	c.Write = []string{inner}
+	res, _ = shell(t, e, c)
+	exited(t, res, 0)
+	if _, err := os.Stat(filepath.Join(inner, "kept")); err != nil {
+		t.Error(err)
+	}
 	c = command(sub, "echo x >made")
 	c.Write = []string{tree}
 	res, _ = shell(t, e, c)

@@ -56,7 +56,7 @@ func (r *run) command() (*testCommand, error) {
 
 // script looks behind `npm test` and its like, when the script is one plain command.
 func script(root string, argv []string) []string {
-	name := ""
+	var name string
 	switch {
 	case len(argv) == 2 && slices.Contains([]string{"npm", "yarn", "pnpm"}, argv[0]) && slices.Contains([]string{"test", "t"}, argv[1]):
 		name = "test"

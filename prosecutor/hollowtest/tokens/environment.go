@@ -43,7 +43,7 @@ func Environment(scratch string, extra []string) (env, read []string, err error)
 		if dir == "" && user != "" {
 			dir = filepath.Join(user, h.dir)
 		}
-		if info, err := os.Stat(dir); dir == "" || err != nil || !info.IsDir() {
+		if !isDir(dir) {
 			continue
 		}
 		env = append(env, h.variable+"="+dir)
@@ -77,17 +77,23 @@ func toolDirs(dir, home string) []string {
 	if !filepath.IsAbs(dir) || strings.HasPrefix(dir, "/usr/") || dir == "/bin" || dir == "/sbin" {
 		return nil
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if !isDir(dir) {
 		return nil
 	}
 	dirs := []string{dir}
 	prefix := filepath.Dir(dir)
 	if filepath.Base(dir) == "bin" && prefix != "/" && prefix != home && filepath.Dir(prefix) != home {
-		if info, err := os.Stat(filepath.Join(prefix, "lib")); err == nil && info.IsDir() {
+		if isDir(filepath.Join(prefix, "lib")) {
 			dirs = append(dirs, prefix)
 		}
 	}
 	return dirs
+}
+
+// isDir reports whether a directory that the user's own environment names is there.
+func isDir(name string) bool {
+	info, err := os.Stat(name) //nolint:gosec // the environment is the user's
+	return err == nil && name != "" && info.IsDir()
 }
 
 // unique keeps the last value of each variable.

@@ -118,26 +118,23 @@ func (f *source) scan(class []byte) {
 	space := true
 	for i := 0; i < len(f.src); {
 		c := f.src[i]
-		switch {
-		case class[i] == '#' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\\' && class[i] == 'c':
+		if class[i] == '#' || class[i] == 'c' && strings.IndexByte(" \t\r\n\f\\", c) >= 0 {
 			if c == '\n' {
 				line++
 			}
-			if class[i] != 's' {
-				space = true
-				if n := len(f.tokens); n > 0 && f.tokens[n-1].end <= i {
-					f.tokens[n-1].spaceR = true
-				}
-				i++
-				continue
+			space = true
+			if n := len(f.tokens); n > 0 {
+				f.tokens[n-1].spaceR = true
 			}
+			i++
+			continue
 		}
 		t := token{start: i, line: line, spaceL: space}
 		switch {
 		case class[i] == 's':
 			t.kind = text
 			for i < len(f.src) && class[i] == 's' {
-				if f.src[i] == '\n' && i > t.start {
+				if f.src[i] == '\n' {
 					line++
 				}
 				i++
@@ -160,9 +157,8 @@ func (f *source) scan(class []byte) {
 			t.kind = sign
 			i += f.signAt(i, class)
 		}
-		t.end = i
+		t.end, t.endLine = i, line
 		t.s = string(f.src[t.start:t.end])
-		t.endLine = line
 		space = false
 		f.tokens = append(f.tokens, t)
 	}

@@ -3,7 +3,6 @@ package tokens
 import (
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
 )
@@ -114,6 +113,9 @@ func (f *source) wordAt(i int) []edit {
 	if p := f.prev(i); p.s == "." || p.s == "?." || p.s == "::" || f.next(i).s == ":" && f.language != hollowtest.Python && (p.s == "{" || p.s == ",") {
 		return nil // a member or a key
 	}
+	if f.declares(t.line) {
+		return nil
+	}
 	one := func(op Operator, with string) []edit { return []edit{{op, t.start, t.end, with}} }
 	switch t.s {
 	case "true":
@@ -206,13 +208,18 @@ func ends(t token) bool {
 	}
 }
 
+// prefixes are the signs that an operand may begin with.
+var prefixes = map[string]bool{
+	"(": true, "[": true, "{": true, "!": true, "-": true, "+": true, "~": true, "&": true, "*": true, "++": true, "--": true, ":": true, "::": true,
+}
+
 // begins reports whether an operand begins with the token.
 func begins(t token) bool {
 	switch t.kind {
 	case number, text, word:
 		return true
 	default:
-		return strings.Contains("( [ { ! - + ~ & * ++ -- : ::", t.s) && t.s != ")"
+		return prefixes[t.s]
 	}
 }
 

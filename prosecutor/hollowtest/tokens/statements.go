@@ -186,6 +186,13 @@ func (f *source) returned(first, end int) []edit {
 	if first == end {
 		return nil
 	}
+	if f.language == hollowtest.Ruby {
+		for i := first; i <= end; i++ {
+			if s := f.tokens[i].s; s == "if" || s == "unless" {
+				return nil // the value ends before its condition
+			}
+		}
+	}
 	from, to := f.tokens[first+1].start, f.tokens[end].end
 	value := strings.TrimSpace(string(f.src[from:to]))
 	if plainValue.MatchString(value) {
@@ -225,15 +232,15 @@ func (f *source) condition(first, last int) []edit {
 	default:
 		return nil
 	}
-	from, to := i+1, last
+	from := i + 1
+	var to int
 	switch f.language {
 	case hollowtest.Python:
 		to = f.closing(i, last, ":")
 	case hollowtest.Rust:
 		to = f.closing(i, last, "{")
 	case hollowtest.Ruby:
-		to = last + 1
-		if f.tokens[last].s == "then" {
+		if to = last + 1; f.tokens[last].s == "then" {
 			to = last
 		}
 	default:
