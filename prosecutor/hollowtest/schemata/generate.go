@@ -427,17 +427,24 @@ func (g *generator) remove(s ast.Stmt, op Operator) {
 
 var compareNames = map[token.Token]struct {
 	helper             string
-	boundary, negation string
+	boundary, negation token.Token
 }{
-	token.LSS: {"Less", "<=", ">="},
-	token.LEQ: {"LessEq", "<", ">"},
-	token.GTR: {"Greater", ">=", "<="},
-	token.GEQ: {"GreaterEq", ">", "<"},
+	token.LSS: {"Less", token.LEQ, token.GEQ},
+	token.LEQ: {"LessEq", token.LSS, token.GTR},
+	token.GTR: {"Greater", token.GEQ, token.LEQ},
+	token.GEQ: {"GreaterEq", token.GTR, token.LSS},
 }
 
 // operate returns the source of a binary expression with another operator, in parentheses where it needs them.
-func (g *generator) operate(x, op, y string) string {
-	text := x + " " + op + " " + y
+func (g *generator) operate(b *ast.BinaryExpr, op token.Token) string {
+	x, y := g.source(b.X), g.source(b.Y)
+	if e, ok := b.X.(*ast.BinaryExpr); ok && e.Op.Precedence() < op.Precedence() {
+		x = "(" + x + ")"
+	}
+	if e, ok := b.Y.(*ast.BinaryExpr); ok && e.Op.Precedence() <= op.Precedence() {
+		y = "(" + y + ")"
+	}
+	text := x + " " + op.String() + " " + y
 	parent, _ := g.outer()
 	switch parent.(type) {
 	case *ast.BinaryExpr, *ast.UnaryExpr, *ast.StarExpr, *ast.SelectorExpr, *ast.IndexExpr:
@@ -456,8 +463,8 @@ func (g *generator) operands(b *ast.BinaryExpr, inner func(lo, hi int) string) (
 func (g *generator) binary(b *ast.BinaryExpr) {
 	x, y := g.source(b.X), g.source(b.Y)
 	operand := g.operandType(b)
-	other := func(op Operator, sign string) *mutant {
-		return g.make(op, b.OpPos, b.Pos(), b.End(), g.operate(x, sign, y))
+	other := func(op Operator, sign token.Token) *mutant {
+		return g.make(op, b.OpPos, b.Pos(), b.End(), g.operate(b, sign))
 	}
 	switch b.Op {
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
@@ -482,9 +489,9 @@ func (g *generator) binary(b *ast.BinaryExpr) {
 		if g.isCondition() && (g.isNil(b.X) || g.isNil(b.Y)) {
 			return // the condition's own mutants say the same and more
 		}
-		sign := "!="
+		sign := token.NEQ
 		if b.Op == token.NEQ {
-			sign = "=="
+			sign = token.EQL
 		}
 		m := other(Negation, sign)
 		lo, hi := g.offset(b.Pos()), g.offset(b.End())
@@ -509,11 +516,11 @@ func infect(mutants ...*mutant) {
 }
 
 func (g *generator) logical(b *ast.BinaryExpr, x, y string) {
-	name, sign, neutral := "And", "||", "|| true"
+	name, sign, neutral := "And", token.LOR, "|| true"
 	if b.Op == token.LOR {
-		name, sign, neutral = "Or", "&&", "&& false"
+		name, sign, neutral = "Or", token.LAND, "&& false"
 	}
-	swap := g.make(LogicalSwap, b.OpPos, b.Pos(), b.End(), g.operate(x, sign, y))
+	swap := g.make(LogicalSwap, b.OpPos, b.Pos(), b.End(), g.operate(b, sign))
 	var left, right *mutant
 	if g.info.Types[b.X].Value == nil {
 		left = g.make(LogicalOperand, b.X.Pos(), b.X.Pos(), b.X.End(), "(("+x+") "+neutral+")")
@@ -547,12 +554,12 @@ func (g *generator) logical(b *ast.BinaryExpr, x, y string) {
 var arithmetics = map[token.Token]struct {
 	op     Operator
 	helper string
-	sign   string
+	sign   token.Token
 }{
-	token.ADD: {Arithmetic, "Add", "-"}, token.SUB: {Arithmetic, "Sub", "+"}, token.MUL: {Arithmetic, "Mul", "/"},
-	token.QUO: {Arithmetic, "Quo", "*"}, token.REM: {Arithmetic, "Rem", "*"},
-	token.AND: {Bitwise, "BitAnd", "|"}, token.OR: {Bitwise, "BitOr", "&"}, token.XOR: {Bitwise, "BitXor", "&"}, token.AND_NOT: {Bitwise, "BitClear", "&"},
-	token.SHL: {Shift, "Shl", ">>"}, token.SHR: {Shift, "Shr", "<<"},
+	token.ADD: {Arithmetic, "Add", token.SUB}, token.SUB: {Arithmetic, "Sub", token.ADD}, token.MUL: {Arithmetic, "Mul", token.QUO},
+	token.QUO: {Arithmetic, "Quo", token.MUL}, token.REM: {Arithmetic, "Rem", token.MUL},
+	token.AND: {Bitwise, "BitAnd", token.OR}, token.OR: {Bitwise, "BitOr", token.AND}, token.XOR: {Bitwise, "BitXor", token.AND},
+	token.AND_NOT: {Bitwise, "BitClear", token.AND}, token.SHL: {Shift, "Shl", token.SHR}, token.SHR: {Shift, "Shr", token.SHL},
 }
 
 func (g *generator) arithmetic(b *ast.BinaryExpr, operand types.Type, x, y string) {
@@ -587,7 +594,7 @@ func (g *generator) arithmetic(b *ast.BinaryExpr, operand types.Type, x, y strin
 	if b.Op == token.ADD && !all(operand, isNumeric) {
 		return // numbers or strings, by type parameter: no other operator fits both
 	}
-	m := g.make(a.op, b.OpPos, b.Pos(), b.End(), g.operate(x, a.sign, y))
+	m := g.make(a.op, b.OpPos, b.Pos(), b.End(), g.operate(b, a.sign))
 	fits := all(operand, isNumeric)
 	if a.op != Arithmetic || b.Op == token.REM {
 		fits = all(operand, isInteger)

@@ -625,7 +625,7 @@ func (g *programmer) expr(typ string, depth int) string {
 		case 2:
 			return fmt.Sprintf("%s[%s&1]", g.name("[]int"), g.name("int"))
 		case 3:
-			return fmt.Sprintf("(%s %s %s)", g.name("int"), g.pick("&", "|", "^", "&^"), g.expr("int", d))
+			return fmt.Sprintf("(%s %s %s %s %s)", g.name("int"), g.pick("+", "-", "*", "|"), g.expr("int", d), g.pick("&", "|", "^", "&^"), g.expr("int", d))
 		}
 		return fmt.Sprintf("(%s %s %s)", g.name("int"), g.pick("+", "-", "*"), g.expr("int", d))
 	case "string":
@@ -649,7 +649,7 @@ func (g *programmer) expr(typ string, depth int) string {
 		case 0, 1:
 			return fmt.Sprintf("%s %s %s", g.name("int"), g.pick("<", "<=", ">", ">=", "==", "!="), g.expr("int", d))
 		case 2:
-			return fmt.Sprintf("(%s && %s)", g.expr("bool", d), g.expr("bool", d))
+			return fmt.Sprintf("(%s %s %s %s %s)", g.expr("bool", d), g.pick("&&", "||"), g.expr("bool", d), g.pick("&&", "||"), g.expr("bool", d))
 		case 3:
 			return fmt.Sprintf("(%s || %s)", g.expr("bool", d), g.expr("bool", d))
 		case 4:
