@@ -113,8 +113,9 @@ type Workers struct {
 	GaveUp func(ctx context.Context, job Job, cause error)
 }
 
-// Snooze is the error that a worker returns to be called again after d. It uses up no attempt and holds no worker meanwhile.
-func Snooze(d time.Duration) error { return &snoozeError{d} }
+// Snooze is the error that a worker returns to be called again after d, at once when d is not positive. It uses up no attempt
+// and holds no worker meanwhile.
+func Snooze(d time.Duration) error { return &snoozeError{max(d, 0)} }
 
 type snoozeError struct{ d time.Duration }
 

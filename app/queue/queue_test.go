@@ -152,6 +152,9 @@ func TestConformance(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) { c.test(t, d) })
 		}
+	}, func(ctx context.Context, s *store.Store) error {
+		_, err := New(ctx, s, Options{})
+		return err
 	})
 }
 
@@ -234,7 +237,7 @@ func testSnooze(t *testing.T, d storetest.Database) {
 		}
 		attempts <- n
 		if calls++; calls < 9 { // more often than it may be attempted
-			return Snooze(time.Millisecond)
+			return Snooze(time.Duration(calls%3-1) * time.Millisecond)
 		}
 		return nil
 	}
