@@ -43,6 +43,7 @@ var inputs = []input{
 	{"gitdiff", "github.com/bluekeyes/go-gitdiff", "v0.8.0", "v0.8.1", false},
 	{"version", "github.com/hashicorp/go-version", "v1.6.0", "v1.7.0", false},
 	{"version-whole", "github.com/hashicorp/go-version", "v1.6.0", "v1.7.0", true},
+	{"mux-whole", "github.com/gorilla/mux", "v1.8.0", "v1.8.1", true},
 }
 
 // cost is wall and CPU time.
