@@ -492,6 +492,19 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// TestDismissed sends an alert that was dismissed, a word that GitHub's description of the event does not have.
+func TestDismissed(t *testing.T) {
+	e := newEnv(t, sqlite(t))
+	e.judge(e.opened(), "failure", 1)
+	body := payload(t, "code_scanning_alert", append(alertChanges("closed_by_user", ""), action("dismissed"))...)
+	if a := e.deliver("code_scanning_alert", "guid", body); a.Status != enqueued {
+		t.Fatalf("%+v", a)
+	}
+	if r := e.live(); r.Event != convergence.EventAlertClosed {
+		t.Errorf("%+v", r)
+	}
+}
+
 // notGitHubs are actions that are served though GitHub's description has none of the name.
 var notGitHubs = []string{"code_scanning_alert dismissed"}
 

@@ -10,6 +10,9 @@ import (
 	"github.com/prosecutor-bot/prosecutor/convergence"
 )
 
+// mostAtOnce is how many runs are started before GitHub is answered. More are left to a job.
+const mostAtOnce = 100
+
 // push serves the event push: a branch that open pull requests ask for has moved, and the policy perhaps with it. A push to
 // the branch of a pull request is told by pull_request.
 func push(_ *Handler, d *delivery) (work, string, error) {
@@ -25,6 +28,9 @@ func push(_ *Handler, d *delivery) (work, string, error) {
 		pulls, err := s.PullsByBase(ctx, d.Repository.ID, name)
 		if err != nil {
 			return outcome{}, err
+		}
+		if len(pulls) > mostAtOnce {
+			return s.resolve(ctx, queue.ResolveArgs{Ref: e.GetRef(), Event: string(convergence.EventPolicyOrBase)}, baseDelay)
 		}
 		if len(pulls) == 0 {
 			if name != d.Repository.DefaultBranch {

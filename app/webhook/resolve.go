@@ -50,41 +50,36 @@ func NewResolver(st *store.Store, q queue.Queue, finder PRFinder) func(ctx conte
 	}
 }
 
+// chunk is how many runs are started in one transaction. A branch can be asked for by thousands of pull requests, and others
+// wait for the transaction.
+const chunk = 50
+
 // resolved starts the runs, and settles the deliveries that asked for them.
 func resolved(ctx context.Context, st *store.Store, q queue.Queue, job queue.ResolveArgs, repo store.Repository, pulls []store.Pull) error {
-	event := convergence.Event(job.Event)
+	pulls = slices.SortedFunc(slices.Values(pulls), func(a, b store.Pull) int { return a.Number - b.Number })
+	served, reason := false, "no open pull request is concerned"
+	for part := range slices.Chunk(pulls, chunk) {
+		var some bool
+		var why string
+		err := st.InTx(ctx, func(tx *store.Tx) (err error) {
+			some, why, err = startAll(ctx, tx, q, job, repo, part)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		served = served || some
+		if why != "" {
+			reason = why
+		}
+	}
+	if served {
+		return nil // they are done with their runs
+	}
 	return st.InTx(ctx, func(tx *store.Tx) error {
 		deliveries, err := tx.DeliveriesOfJob(ctx, queue.JobID(ctx))
 		if err != nil {
 			return err
-		}
-		served, reason := false, "no open pull request is concerned"
-		for _, p := range slices.SortedFunc(slices.Values(pulls), func(a, b store.Pull) int { return a.Number - b.Number }) {
-			p, _, err := tx.SeePull(ctx, p)
-			if err != nil {
-				return err
-			}
-			switch {
-			case p.Draft:
-				reason = "it is a draft"
-				continue
-			case job.SHA != "" && p.Head != job.SHA:
-				reason = "the head is " + p.Head + " by now"
-				continue
-			}
-			started, err := queue.Submit(ctx, q, tx, store.RunRequest{Installation: repo.Installation, RepoID: repo.ID, Owner: repo.Owner, Repo: repo.Name, PR: p.Number,
-				Head: p.Head, Base: p.Base, Cause: causeOf(event), Event: event, Deliveries: deliveries})
-			if err != nil {
-				return err
-			}
-			if started.Refused != "" {
-				reason = started.Refused
-				continue
-			}
-			served = true
-		}
-		if served {
-			return nil // they are done with their runs
 		}
 		for _, d := range deliveries {
 			if err := tx.SetDelivery(ctx, d, store.Ignored, reason); err != nil {
@@ -93,6 +88,40 @@ func resolved(ctx context.Context, st *store.Store, q queue.Queue, job queue.Res
 		}
 		return nil
 	})
+}
+
+// startAll starts runs of pull requests. served says that there is one; why says why there is none of another.
+func startAll(ctx context.Context, tx *store.Tx, q queue.Queue, job queue.ResolveArgs, repo store.Repository, pulls []store.Pull) (served bool, why string, err error) {
+	event := convergence.Event(job.Event)
+	deliveries, err := tx.DeliveriesOfJob(ctx, queue.JobID(ctx))
+	if err != nil {
+		return false, "", err
+	}
+	for _, p := range pulls {
+		p, _, err := tx.SeePull(ctx, p)
+		if err != nil {
+			return false, "", err
+		}
+		switch {
+		case p.Draft:
+			why = "it is a draft"
+			continue
+		case job.SHA != "" && p.Head != job.SHA:
+			why = "the head is " + p.Head + " by now"
+			continue
+		}
+		started, err := queue.Submit(ctx, q, tx, store.RunRequest{Installation: repo.Installation, RepoID: repo.ID, Owner: repo.Owner, Repo: repo.Name, PR: p.Number,
+			Head: p.Head, Base: p.Base, Cause: causeOf(event), Event: event, Deliveries: deliveries})
+		if err != nil {
+			return false, "", err
+		}
+		if started.Refused != "" {
+			why = started.Refused
+			continue
+		}
+		served = true
+	}
+	return served, why, nil
 }
 
 // byNumber sorts pull requests, so that transactions lock them in one order and never wait for each other in a ring.

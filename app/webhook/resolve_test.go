@@ -142,6 +142,31 @@ func TestResolve(t *testing.T) {
 				t.Errorf("%+v, %v", r, f.asked)
 			}
 		})
+		t.Run("a branch that many ask for", func(t *testing.T) {
+			e := newEnv(t, d)
+			var pulls []store.Pull
+			e.in(func(ctx context.Context, tx *store.Tx) error {
+				pulls = nil
+				for n := range mostAtOnce + 1 {
+					pulls = append(pulls, open(n+1, head))
+					if _, _, err := tx.SeePull(ctx, pulls[n]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			guid := e.want("push", payload(t, "push"), enqueued, "looked up")
+			if err := e.resolve(&finder{pulls: pulls}); err != nil {
+				t.Fatal(err)
+			}
+			runs, err := e.st.LiveRuns(t.Context())
+			if err != nil || len(runs) != len(pulls) {
+				t.Errorf("%d runs, %v", len(runs), err)
+			}
+			if d := e.delivery(guid); d.State != store.Enqueued {
+				t.Errorf("%+v", d)
+			}
+		})
 		t.Run("a number", func(t *testing.T) {
 			e := newEnv(t, d)
 			e.want("code_scanning_alert", payload(t, "code_scanning_alert", alertChanges("created", "refs/pull/3/merge")...), enqueued, "looked up")
