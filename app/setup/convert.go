@@ -51,13 +51,14 @@ func plausibleCode(code string) bool {
 // exchange trades a code for the App's credentials. No error of it repeats the code or what GitHub answered.
 func (s *Setup) exchange(ctx context.Context, code string) (*conversion, error) {
 	// go-github's CompleteAppManifest puts the code into the path as it is.
+	//nolint:gosec // the host is the operator's, and the escaped code cannot leave its place in the path
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.rest.String()+"/app-manifests/"+url.PathEscape(code)+"/conversions", http.NoBody)
 	if err != nil {
 		return nil, &refusedError{"the code is none that GitHub could be asked about"}
 	}
 	req.Header.Set("Accept", "application/vnd.github+json")
 	req.Header.Set("User-Agent", "prosecutor")
-	resp, err := s.client.Do(req)
+	resp, err := s.client.Do(req) //nolint:gosec // as above
 	if err != nil {
 		var of *url.Error // its text has the URL, and so the code
 		if errors.As(err, &of) {
@@ -102,10 +103,10 @@ func (s *Setup) register(ctx context.Context, code string) (*Registered, error) 
 	}
 	key, err := ghclient.LoadKey(c.PEM)
 	if err != nil {
-		return nil, fmt.Errorf("App %d is registered, but the key that GitHub sent with it is of no use (%w): generate one at %s, or delete the App there", app.AppID, err, app.SettingsURL)
+		return nil, fmt.Errorf("the App %d is registered, but the key that GitHub sent with it is of no use (%w): generate one at %s, or delete the App there", app.AppID, err, app.SettingsURL)
 	}
 	if err := s.files.writeKey(key); err != nil {
-		return nil, fmt.Errorf("App %d is registered, but its key could not be kept: generate another one at %s, or delete the App there: %w", app.AppID, app.SettingsURL, err)
+		return nil, fmt.Errorf("the App %d is registered, but its key could not be kept: generate another one at %s, or delete the App there: %w", app.AppID, app.SettingsURL, err)
 	}
 	webhookSecret := c.WebhookSecret
 	var unset error
@@ -117,10 +118,10 @@ func (s *Setup) register(ctx context.Context, code string) (*Registered, error) 
 		}
 	}
 	if err := s.files.writeEnv(app.AppID, webhookSecret); err != nil {
-		return nil, fmt.Errorf("App %d is registered and its key is in %s, but its variables could not be kept: set a new webhook secret at %s: %w", app.AppID, app.KeyFile, app.SettingsURL, err)
+		return nil, fmt.Errorf("the App %d is registered and its key is in %s, but its variables could not be kept: set a new webhook secret at %s: %w", app.AppID, app.KeyFile, app.SettingsURL, err)
 	}
 	if unset != nil {
-		return nil, fmt.Errorf("App %d is registered and its key is in %s, but it has no webhook secret: set one of 32 characters or more at %s, and as %s in %s: %w",
+		return nil, fmt.Errorf("the App %d is registered and its key is in %s, but it has no webhook secret: set one of 32 characters or more at %s, and as %s in %s: %w",
 			app.AppID, app.KeyFile, app.SettingsURL, s.files.secretVariable, app.EnvFile, unset)
 	}
 	return app, nil

@@ -86,6 +86,7 @@ func (s *Setup) servePage(w http.ResponseWriter, r *http.Request) {
 			refuse(w, http.StatusForbidden, "This link is not valid, or was opened before in another browser. Stop prosecutor setup and start it again for a new one.")
 			return
 		}
+		//nolint:gosec // Secure where the page is https; over http it would keep browsers from sending it to 127.0.0.1
 		http.SetCookie(w, &http.Cookie{
 			Name: cookieName, Value: s.cookie, Path: cookiePath(s.page), MaxAge: int(s.life / time.Second), HttpOnly: true,
 			// GitHub's redirect comes from another site: Strict would withhold the cookie.

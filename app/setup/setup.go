@@ -229,7 +229,9 @@ func (s *Setup) Run(ctx context.Context, l net.Listener, open func(link string))
 	if err != nil {
 		err = errors.Join(err, srv.Close())
 	}
-	<-served
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
 	// A code may have been exchanged while the end came: what it brought counts, for the App exists.
 	s.converting.Lock()
 	defer s.converting.Unlock()

@@ -75,6 +75,6 @@ deterministic evidence, and only when that is green lets judges try to refute th
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReviewCommand(), newHollowTestCommand(), newPolicyCommand(), newServeCommand(), newHollowTestCommand())
+	root.AddCommand(newReviewCommand(), newHollowTestCommand(), newPolicyCommand(), newServeCommand(), newSetupCommand())
 	return root
 }

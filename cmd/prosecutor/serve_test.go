@@ -76,8 +76,14 @@ func newServer(t *testing.T) *server {
 func (s *server) start() {
 	s.t.Helper()
 	app := s.github.App()
+	s.startWith([]string{fmt.Sprintf("APP_ID=%d", app.ID), "PRIVATE_KEY=" + string(app.PrivateKeyPEM), "WEBHOOK_SECRET=" + app.WebhookSecret})
+}
+
+// startWith is start with other credentials.
+func (s *server) startWith(env []string) {
+	s.t.Helper()
 	s.cmd = program(context.Background(), s.t, s.dir, s.dir, "serve", "--listen", s.addr)
-	s.cmd.Env = append(s.cmd.Env, fmt.Sprintf("APP_ID=%d", app.ID), "PRIVATE_KEY="+string(app.PrivateKeyPEM), "WEBHOOK_SECRET="+app.WebhookSecret)
+	s.cmd.Env = append(s.cmd.Env, env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
