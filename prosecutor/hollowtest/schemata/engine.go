@@ -690,19 +690,34 @@ func (r *run) ask(ctx context.Context, m *mutant, oracles []*oracle) error {
 }
 
 // decide runs the tests of one oracle against a mutant: first those whose values it changes, then the others that reach
-// it, and all of them in the end when that is cheap.
+// it, and all of them in the end when that is cheap. Fast tests come before slow ones. Slow tests whose values it does not
+// change are not run: they see what they have always seen.
 func (r *run) decide(ctx context.Context, o *oracle, m *mutant, first, all []string) (trial, error) {
-	for _, tests := range [][]string{first, all} {
-		if tests == nil {
-			continue
+	var batches [][]string
+	switch {
+	case all == nil:
+	case first == nil:
+		batches = o.byClass(all)
+	default:
+		batches = o.byClass(first)
+		var others []string
+		for _, t := range all {
+			if !slices.Contains(first, t) && o.times[t] < fastTest {
+				others = append(others, t)
+			}
 		}
+		if len(others) > 0 && o.expected(others) <= confirmWithin {
+			batches = append(batches, others)
+		}
+	}
+	for _, tests := range batches {
 		v, err := r.runner.try(ctx, o, m.id, tests)
 		if err != nil || v.status != hollowtest.Survived {
 			o.note(v)
 			return v, err
 		}
 	}
-	if all != nil && (o.total > confirmWithin || len(all) == len(o.times)) {
+	if all != nil && (o.total > confirmWithin || len(all) == len(o.times) && len(batches) == 1) {
 		return trial{status: hollowtest.Survived}, nil
 	}
 	v, err := r.runner.try(ctx, o, m.id, nil)

@@ -507,8 +507,31 @@ func (o *oracle) judge(res hollowtest.ExecResult, hits, ticks int64, wall time.D
 	return v
 }
 
-// covering returns the tests that reach a mutant, those first whose values it changed. Nil with true means that all tests
-// have to run, for it is reached before any of them.
+// Tests are run by classes of how long they take, the fast ones first. The classes are wide, so that the same test is the
+// first to fail each time.
+const (
+	fastTest   = 300 * time.Millisecond
+	mediumTest = 2 * time.Second
+)
+
+// byClass splits tests by how long they take without a mutant.
+func (o *oracle) byClass(tests []string) [][]string {
+	var classes [3][]string
+	for _, t := range tests {
+		switch d := o.times[t]; {
+		case d < fastTest:
+			classes[0] = append(classes[0], t)
+		case d < mediumTest:
+			classes[1] = append(classes[1], t)
+		default:
+			classes[2] = append(classes[2], t)
+		}
+	}
+	return slices.DeleteFunc(classes[:], func(c []string) bool { return len(c) == 0 })
+}
+
+// covering returns the tests that reach a mutant, and first those whose values it changed when they are not all of them.
+// Nil with true means that all tests have to run, for it is reached before any of them.
 func (o *oracle) covering(m *mutant) (first, all []string, reached bool) {
 	set, ok := o.reach[m.id]
 	if !ok {
@@ -525,7 +548,7 @@ func (o *oracle) covering(m *mutant) (first, all []string, reached bool) {
 	if len(all) == 0 {
 		return nil, nil, true
 	}
-	o.sortKillers(all)
+	sort.Strings(all)
 	if m.infects {
 		for _, t := range all {
 			if o.infected[m.id][t] {
@@ -539,22 +562,7 @@ func (o *oracle) covering(m *mutant) (first, all []string, reached bool) {
 	return first, all, true
 }
 
-// sortKillers puts tests first that have noticed mutants before, and among them the faster ones.
-func (o *oracle) sortKillers(tests []string) {
-	o.killMu.Lock()
-	defer o.killMu.Unlock()
-	sort.Slice(tests, func(i, j int) bool {
-		a, b := tests[i], tests[j]
-		if ka, kb := o.kills[a] > 0, o.kills[b] > 0; ka != kb {
-			return ka
-		}
-		if o.times[a] != o.times[b] {
-			return o.times[a] < o.times[b]
-		}
-		return a < b
-	})
-}
-
+// killed counts what a test noticed.
 func (o *oracle) killed(test string) {
 	o.killMu.Lock()
 	defer o.killMu.Unlock()

@@ -32,8 +32,9 @@ var (
 	ticks     atomic.Int64
 
 	self    string
-	current atomic.Int32 // the test that runs, 0 before the first
-	last    [mutants + 1]atomic.Int32
+	current atomic.Int32              // the test that runs, 0 before the first
+	last    [mutants + 1]atomic.Int32 // the test that reached a mutant last, plus one
+	changed [mutants + 1]atomic.Int32 // the test that it changed something for last, plus one
 	counts  [mutants + 1]atomic.Int64
 
 	mu      sync.Mutex
@@ -131,7 +132,8 @@ func reach(id int32) {
 		write("h " + strconv.Itoa(int(id)) + " " + strconv.FormatInt(n, 10) + "\n")
 	}
 	test := current.Load()
-	if last[id].Swap(test+1) != test+1 {
+	if last[id].Load() != test+1 {
+		last[id].Store(test + 1)
 		once("r", id, test, 0)
 	}
 }
@@ -142,8 +144,12 @@ func note(id int32, differs bool) {
 		return
 	}
 	reach(id)
-	if differs {
-		once("i", id, current.Load(), 1)
+	if !differs {
+		return
+	}
+	if test := current.Load(); changed[id].Load() != test+1 {
+		changed[id].Store(test + 1)
+		once("i", id, test, 1)
 	}
 }
 
