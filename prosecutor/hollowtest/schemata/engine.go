@@ -104,12 +104,14 @@ func (e *Engine) Measure(ctx context.Context, req hollowtest.Request) (*hollowte
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return nil, fmt.Errorf("measuring Go: %w", err)
 	}
-	scratch := req.Scratch
-	if scratch == "" {
-		if scratch, err = os.MkdirTemp("", "prosecutor-hollow-"); err != nil {
-			return nil, fmt.Errorf("measuring Go: %w", err)
-		}
-		defer removeAll(scratch)
+	// Always a new directory: one that a killed run left behind in the same place is nothing to build on.
+	scratch, err := os.MkdirTemp(req.Scratch, "prosecutor-hollow-")
+	if err != nil {
+		return nil, fmt.Errorf("measuring Go: %w", err)
+	}
+	defer removeAll(scratch)
+	if err := os.Chmod(scratch, 0o755); err != nil { //nolint:gosec // the tests may run as another account
+		return nil, fmt.Errorf("measuring Go: %w", err)
 	}
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
 		return nil, fmt.Errorf("measuring Go: %w", err)
