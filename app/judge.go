@@ -179,13 +179,15 @@ func (w *judging) conclude(ctx context.Context, tx *store.Tx, judged *review.Res
 		}
 		return pub.Title, nil
 	case convergence.CheckNone:
-		if w.run.CheckRunID == 0 {
+		earlier, covered, ok := w.standing(ctx)
+		if w.run.CheckRunID == 0 && (!covered || judged.Ruling.Reason != convergence.AlreadyDecided) {
 			_, err := queue.Skip(ctx, w.a.queue, tx, w.run, pub.Title)
 			return "", err
 		}
-		// The check run that was begun has to be concluded: as what stands for this head.
+		// A check run that was begun has to be concluded: as what stands for this head. And what stands has to be shown again
+		// when the gate was switched off since, or the neutral check run would stay for good.
 		pub.CheckStatus, pub.Conclusion = convergence.CheckCompleted, convergence.Cancelled
-		if earlier, ok := w.standing(ctx); ok {
+		if ok {
 			earlier.CheckRunID, earlier.Attempt = 0, 0
 			pub = earlier
 		}
@@ -210,21 +212,26 @@ func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publica
 	return err
 }
 
-// standing is what was published about this head before.
-func (w *judging) standing(ctx context.Context) (*publish.Publication, bool) {
+// standing is the decision that was published about this head before. It is covered when something neutral was since.
+func (w *judging) standing(ctx context.Context) (pub *publish.Publication, covered, ok bool) {
 	runs, err := w.a.store.RunsOfHead(ctx, w.run.RepoID, w.run.PR, w.run.Head)
 	if err != nil {
-		return nil, false
+		return nil, false, false
 	}
 	for _, r := range runs {
 		if r.ID == w.run.ID || r.State != store.RunPublished || r.Result == nil {
 			continue
 		}
-		if res, err := resultOf(r); err == nil && res.Publication != nil && res.Publication.Decision != "" {
-			return res.Publication, true
+		res, err := resultOf(r)
+		if err != nil || res.Publication == nil {
+			continue
 		}
+		if res.Publication.Decision != "" {
+			return res.Publication, covered, true
+		}
+		covered = covered || res.Publication.Conclusion == convergence.Neutral
 	}
-	return nil, false
+	return nil, false, false
 }
 
 func (w *judging) progress(ctx context.Context, title string) error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ type World struct {
 	Store  *store.Store
 	Logs   *Logs
 	Calls  *Calls
+	// Replicas are all processes of the App, App is the first. They take turns in answering the webhook.
+	Replicas []*app.App
 
 	hook *httptest.Server
 	stop func()
@@ -61,6 +64,8 @@ type Options struct {
 	Judges   []judge.Judge // the static rules by default
 	Database string        // a SQLite file in a temporary directory by default
 	GitHub   githubtest.Options
+	// Replicas is how many processes of the App share the database, 1 by default.
+	Replicas int
 	// ReconcileAfter is that of the App.
 	ReconcileAfter time.Duration
 	// Latency is added to each request of the App to GitHub, so that requests at once can be told from those one after another.
@@ -122,11 +127,38 @@ func New(t testing.TB, options ...Options) *World {
 	return w
 }
 
-// start starts the App. What it cannot start fails the test.
+// start starts the replicas of the App. What it cannot start fails the test.
 func (w *World) start(o Options) {
+	t := w.t
+	w.Calls = &Calls{latency: o.Latency, base: &http.Transport{}}
+	var stops []func()
+	for range max(1, o.Replicas) {
+		stops = append(stops, w.replica(o))
+	}
+	w.App = w.Replicas[0]
+	handlers := make([]http.Handler, len(w.Replicas))
+	for i, a := range w.Replicas {
+		handlers[i] = a.Handler()
+	}
+	var turn atomic.Uint64
+	w.hook = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		handlers[(turn.Add(1)-1)%uint64(len(handlers))].ServeHTTP(rw, r)
+	}))
+	w.GitHub.SetWebhook(w.Hook())
+	w.stop = sync.OnceFunc(func() {
+		w.hook.Close()
+		for _, stop := range stops {
+			stop()
+		}
+		w.Calls.base.CloseIdleConnections()
+	})
+	t.Cleanup(w.stop)
+}
+
+// replica starts one process of the App and returns what stops it.
+func (w *World) replica(o Options) (stop func()) {
 	t, registered := w.t, w.GitHub.App()
 	log := zerolog.New(w.Logs).Level(zerolog.DebugLevel)
-	w.Calls = &Calls{latency: o.Latency, base: &http.Transport{}}
 	clients, err := ghclient.New(ghclient.Options{
 		AppID: registered.ID, PrivateKey: registered.PrivateKeyPEM, REST: w.GitHub.REST, GraphQL: w.GitHub.GraphQL, HTML: w.GitHub.URL,
 		WriteRate: 1000, WriteBurst: 1000, Logger: &log, Transport: w.Calls,
@@ -138,8 +170,10 @@ func (w *World) start(o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Store = st
-	w.App, err = app.New(context.Background(), app.Options{
+	if w.Store == nil {
+		w.Store = st
+	}
+	a, err := app.New(context.Background(), app.Options{
 		Store: st, Clients: clients, Judges: o.Judges, AppID: registered.ID, Slug: registered.Slug,
 		Secrets: [][]byte{[]byte(registered.WebhookSecret)}, GitDir: t.TempDir(), Version: "test", Logger: &log,
 		ReconcileAfter: o.ReconcileAfter,
@@ -148,25 +182,24 @@ func (w *World) start(o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.hook = httptest.NewServer(w.App.Handler())
-	w.GitHub.SetWebhook(w.hook.URL + "/api/github/hook")
+	w.Replicas = append(w.Replicas, a)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- w.App.Run(ctx, 5*time.Second) }()
-	w.stop = sync.OnceFunc(func() {
-		w.hook.Close()
+	go func() { done <- a.Run(ctx, 5*time.Second) }()
+	return func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("stopping the App: %v", err)
 		}
 		clients.Close()
-		w.Calls.base.CloseIdleConnections()
 		if err := st.Close(); err != nil {
 			t.Errorf("closing the database: %v", err)
 		}
-	})
-	t.Cleanup(w.stop)
+	}
 }
+
+// Hook is the address that GitHub sends its webhooks to.
+func (w *World) Hook() string { return w.hook.URL + "/api/github/hook" }
 
 // Stop stops the App, as a deploy would.
 func (w *World) Stop() { w.stop() }
