@@ -72,8 +72,8 @@ type credentials struct {
 
 // errNoCredentials is the whole answer to a first start.
 var errNoCredentials = errors.New(`there is no GitHub App to serve yet. Three steps:
-  1. register one with the permissions and events of app.yml, at GitHub > Settings > Developer settings > GitHub Apps;
-  2. set APP_ID, PRIVATE_KEY (or github.private_key_file in the server file) and WEBHOOK_SECRET (32 characters or more);
+  1. register one: prosecutor setup --public-url https://WHERE.GITHUB.REACHES.YOU (or by hand, as app.yml says);
+  2. set APP_ID, PRIVATE_KEY (or github.private_key_file in the server file) and WEBHOOK_SECRET: setup wrote them to a file;
   3. start prosecutor serve again, and install the App on your repositories`)
 
 func readCredentials(g config.GitHubConfig, getenv func(string) string) (*credentials, error) {
