@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -396,5 +397,27 @@ func TestAcceptedMutantsAreSkipped(t *testing.T) {
 		if m.Operator == "comparison_boundary" && (m.Status != hollowtest.Skipped || m.Reason != "accepted: equal values are the same" || m.Pending) {
 			t.Errorf("%+v", m)
 		}
+	}
+}
+
+// pytest finds its tests and runs them in another way, and says the same.
+func TestPytestAgreesWithUnittest(t *testing.T) {
+	python := ""
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(t.Context(), name, "-c", "import pytest").Run() == nil {
+			python = name
+			break
+		}
+	}
+	if python == "" {
+		fmt.Fprintln(os.Stderr, "NOT CHECKED: "+t.Name()+": pytest is not installed")
+		return
+	}
+	a := fixture(t, "python.txtar")
+	changed := without(a, lines(a, "shop/cart.py"), "while", "n -= 1", "append")
+	want, _ := measure(t, &Engine{Workers: 2}, a, "python3 -m unittest", changed, nil)
+	got, exec := measure(t, &Engine{Workers: 2}, a, python+" -m pytest -q", changed, nil)
+	if n := exec.started("drive.py"); n != 3 || !slices.Equal(statuses(got), statuses(want)) {
+		t.Errorf("the helper was started %d times:\n%s", n, dump(got))
 	}
 }

@@ -83,6 +83,9 @@ func TestMutantsOfTokens(t *testing.T) {
 		{"java", "A.java", "class A {\n  boolean f(List<String> a, int b) {\n    return b < 3;\n  }\n}\n", []string{
 			"comparison_boundary: return b <= 3;", "comparison_negation: return b >= 3;", "literal_int: return b < 4;",
 		}},
+		{"java condition", "A.java", "    if (a > b) {\n    } else if (c(d)) {\n    }\n  static int most(int a, int b) {\n", []string{
+			"comparison_boundary: if (a >= b) {", "comparison_negation: if (a <= b) {", "negate_condition: } else if (!(c(d))) {",
+		}},
 		{"rust", "a.rs", "fn f(a: Vec<u8>) -> bool {\n    a.len() > 3\n}\n", []string{
 			"comparison_boundary: a.len() >= 3", "comparison_negation: a.len() <= 3", "literal_int: a.len() > 4",
 		}},

@@ -352,5 +352,9 @@ var declaration = map[hollowtest.Language]*regexp.Regexp{
 
 // declares reports whether a line only declares.
 func (f *source) declares(line int) bool {
-	return declaration[f.language].MatchString(f.lineText(line))
+	s := f.lineText(line)
+	return declaration[f.language].MatchString(s) && (f.language != hollowtest.Java || !control.MatchString(s))
 }
+
+// control matches lines of Java that only look like the head of a method.
+var control = regexp.MustCompile(`^[\s}]*(?:if|else|for|while|do|switch|case|return|throw|try|catch|finally|synchronized|new|assert)\b`)
