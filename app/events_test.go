@@ -92,7 +92,9 @@ func forkedBuilt(s *stage) {
 // unheard has a step happen without the App hearing of it.
 func unheard(step func(*stage)) func(*stage) {
 	return func(s *stage) {
+		lostMu.Lock()
 		s.hears = func(string) bool { return false }
+		lostMu.Unlock()
 		step(s)
 	}
 }
@@ -369,6 +371,7 @@ func (s *stage) lost() []byte {
 // Every pair of event and action that the webhook serves is played against GitHub, whose webhooks are checked against its
 // own description, and what is seen on GitHub afterwards is checked.
 func TestEveryEventAndAction(t *testing.T) {
+	t.Parallel()
 	w := apptest.New(t, apptest.Options{Judges: []judge.Judge{blocking()}})
 	list := scenes()
 	stages, byInstallation := make([]*stage, len(list)), map[int64]*stage{}
@@ -466,6 +469,7 @@ func TestEveryEventAndAction(t *testing.T) {
 // An edited title or body is another case, but at most five of a head are judged, so that nobody can have the judges asked
 // for ever by editing.
 func TestEditsOfOneHeadAreBounded(t *testing.T) {
+	t.Parallel()
 	w := apptest.New(t)
 	repo := sample(w)
 	sha := repo.Commit("docs", "Say more", map[string]string{"README.md": "# pay\n\nRefunds.\n"})

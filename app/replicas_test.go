@@ -27,6 +27,7 @@ func blocking() *scripted {
 // Two processes over one database take turns in answering the webhook, are both told everything, at times at the same
 // moment, and both take jobs. Nothing is judged, shown or said twice.
 func TestReplicasOverOnePostgreSQLDatabase(t *testing.T) {
+	t.Parallel()
 	j := blocking()
 	w := apptest.New(t, apptest.Options{Judges: []judge.Judge{j}, Database: postgrestest.Start(t).Database(t), Replicas: 2})
 	const pulls = 4
@@ -99,6 +100,7 @@ func TestReplicasOverOnePostgreSQLDatabase(t *testing.T) {
 
 // The way of one pull request over PostgreSQL: blocked, explained, dismissed by a person, pushed, run again.
 func TestOnePullRequestOverPostgreSQL(t *testing.T) {
+	t.Parallel()
 	w := apptest.New(t, apptest.Options{Judges: []judge.Judge{blocking()}, Database: postgrestest.Start(t).Database(t)})
 	repo := sample(w)
 	repo.Collaborator("maintainer", "write")
