@@ -11,7 +11,7 @@ FUZZTIME ?= 60s
 # Go is slow to compile and to run under it.
 RACE := ./prosecutor/panel/... ./prosecutor/judge/... ./prosecutor/gitrepo/... ./prosecutor/evidence ./test/modeltest/... ./app/ghclient/... ./app/command/... ./test/githubtest/...
 
-.PHONY: test lint build tools race bench bench-hollow hollow fuzz kill corpus clean
+.PHONY: test lint build tools race bench bench-hollow fuzz kill corpus clean
 
 ## test: lint, build a static binary, run every test. Ends with go test's own lines.
 test: tools lint build
@@ -45,6 +45,10 @@ $(LINT):
 ## bench: process start, a whole review, and the parser beside its peers, each beside its target.
 bench: build
 	go run ./test/bench -binary bin/prosecutor
+
+## bench-hollow: mutation testing beside gremlins, in one run. Fetches public modules and gremlins through the Go proxy.
+bench-hollow:
+	go run ./test/benchhollow
 
 ## fuzz: every fuzz target for FUZZTIME (60s).
 fuzz:

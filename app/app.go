@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -100,7 +101,11 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	a.publisher = publish.New(publish.Options{Clients: o.Clients, Now: o.Now})
 	a.commands = command.NewHandler(o.Clients)
+	logs := slog.New(zerolog.NewSlogHandler(a.log))
 	qo := o.Queue
+	if qo.Logger == nil {
+		qo.Logger = logs
+	}
 	if qo.Registry == nil {
 		qo.Registry = o.Registry
 	}
@@ -111,7 +116,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		Judge: a.judge, Publish: a.publish, Resolve: a.resolving(), Command: a.command, GaveUp: a.gaveUp,
 	})
 	a.hook, err = webhook.New(webhook.Options{
-		Secrets: o.Secrets, Store: o.Store, Queue: a.queue, AppID: o.AppID, Login: o.Slug + "[bot]", Registry: o.Registry,
+		Secrets: o.Secrets, Store: o.Store, Queue: a.queue, AppID: o.AppID, Login: o.Slug + "[bot]", Logger: logs, Registry: o.Registry,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the webhook: %w", err)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/convergence"
+	"github.com/prosecutor-bot/prosecutor/prosecutor"
 )
 
 // command carries a command job out: what a person asked for in a comment, by a button of the check run, or by the label
@@ -148,10 +150,42 @@ func (a *App) carryOut(ctx context.Context, d store.Delivery, c command.Comment)
 	if err != nil || request == nil {
 		return "answered", err
 	}
-	if err := a.grant(ctx, d, c, head, *request); err != nil {
+	if why := undismissable(runs, *request); why != "" {
+		return why, a.commands.Answer(ctx, c, command.Refused, why)
+	}
+	err = a.grant(ctx, d, c, head, *request)
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return refused.why, a.commands.Answer(ctx, c, command.Refused, "Nothing was done: "+refused.why+".")
+	}
+	if err != nil {
 		return "", err
 	}
 	return string(request.Kind) + " by " + request.By, a.commands.Answer(ctx, c, command.Done, a.reply(runs, *request))
+}
+
+// undismissable says why a finding cannot be dismissed: only what a judge accused can (semantics 10).
+func undismissable(runs []store.Run, r command.Request) string {
+	if r.Kind != command.Dismiss {
+		return ""
+	}
+	for _, run := range runs {
+		doc := Report(run)
+		if doc == nil {
+			continue
+		}
+		for _, f := range doc.Findings {
+			switch {
+			case f.ID != r.FindingID:
+			case f.Source == string(prosecutor.FromModel):
+				return ""
+			default:
+				return "A finding of " + strings.ReplaceAll(f.Origin, "_", " ") + " is not dismissed here: an alert is dismissed in code scanning, a static finding " +
+					"or a mutant is accepted by the policy on the base branch, and anything by `/prosecute override`."
+			}
+		}
+	}
+	return "There is no finding `" + r.FindingID + "` on this head."
 }
 
 // reply is the text that answers a command; empty where a reaction says enough.
@@ -197,14 +231,23 @@ func (a *App) grant(ctx context.Context, d store.Delivery, c command.Comment, he
 		if r.Kind == command.Override {
 			event = convergence.EventPolicyOrBase // any look at the case: the guard concludes it as overridden
 		}
-		_, err := queue.Submit(ctx, a.queue, tx, store.RunRequest{
+		started, err := queue.Submit(ctx, a.queue, tx, store.RunRequest{
 			Installation: d.Installation, RepoID: c.RepoID, Owner: c.Owner, Repo: c.Repo, PR: c.PR, Head: head,
 			Cause: store.CauseRerun, Event: event, Sender: r.Sender(), Options: store.Options{Lens: r.Lens, Dry: r.Dry},
 			Deliveries: []int64{d.ID},
 		})
+		if err == nil && started.Refused != "" {
+			return &refusedError{started.Refused}
+		}
 		return err
 	})
 }
+
+// refusedError says that there is no run for what a person asked. Nothing of it was carried out.
+type refusedError struct{ why string }
+
+// Error implements error.
+func (e *refusedError) Error() string { return e.why }
 
 func (a *App) headOf(ctx context.Context, installation int64, c command.Comment) (string, error) {
 	gh, err := a.clients.Installation(ctx, installation, ghclient.Scope{
@@ -265,6 +308,16 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 			return "there is no decision to explain", nil
 		}
 		return "explained to " + login, a.publisher.Say(ctx, targetOf(ctx, run), fmt.Sprintf("explain %d", run.CheckRunID), command.Explanation(doc))
+	}
+	if run.IsGroup() {
+		return action + " by " + login, a.store.InTx(ctx, func(tx *store.Tx) error {
+			_, err := queue.Submit(ctx, a.queue, tx, store.RunRequest{
+				Installation: run.Installation, RepoID: run.RepoID, Owner: run.Owner, Repo: run.Repo, GroupRef: run.GroupRef,
+				Head: run.Head, Base: run.Base, Cause: store.CauseMergeGroup, Event: convergence.EventRerun, Sender: r.Sender(),
+				Deliveries: []int64{d.ID},
+			})
+			return err
+		})
 	}
 	return action + " by " + login, a.grant(ctx, d, c, run.Head, r)
 }

@@ -484,8 +484,11 @@ func TestEditsOfOneHeadAreBounded(t *testing.T) {
 		}
 		w.Settle()
 	}
-	if n := len(w.CheckRuns(repo, sha)); n != 1+store.MaxEdits {
-		t.Errorf("%d check runs, want one and those of %d edits", n, store.MaxEdits)
+	if n := len(w.CheckRuns(repo, sha)); n != 2+store.MaxEdits {
+		t.Errorf("%d check runs, want one, those of %d edits, and that of the one beyond", n, store.MaxEdits)
+	}
+	if c := latest(w, repo, sha); c.Conclusion != "action_required" || !strings.Contains(c.Title, "edited more than") {
+		t.Errorf("the newest check run is %s %q: an edit that was not judged must not leave a success", c.Conclusion, c.Title)
 	}
 	undoubled(t, w, pr)
 }

@@ -52,6 +52,9 @@ type judging struct {
 }
 
 func (w *judging) do(ctx context.Context) error {
+	if over, err := w.edited(ctx); err != nil || over {
+		return err
+	}
 	c, err := w.collect(ctx)
 	if err != nil || w.file == nil {
 		return err
@@ -64,6 +67,25 @@ func (w *judging) do(ctx context.Context) error {
 		return err
 	}
 	return w.wait
+}
+
+// edited ends a run for an edit of title or body beyond the bound. What was decided was about another text, so the check run
+// says that this one was not judged.
+func (w *judging) edited(ctx context.Context) (over bool, err error) {
+	if w.run.Cause != store.CauseEdit {
+		return false, nil
+	}
+	err = w.a.store.InTx(ctx, func(tx *store.Tx) error {
+		n, err := tx.CountRuns(ctx, w.run.RepoID, w.run.PR, w.run.Head, store.CauseEdit)
+		if over = err == nil && n > store.MaxEdits; !over {
+			return err
+		}
+		return w.finish(ctx, tx, &publish.Publication{
+			Title:       fmt.Sprintf("Not judged: title and description were edited more than %d times on this head; push, or ask with /prosecute", store.MaxEdits),
+			CheckStatus: convergence.CheckCompleted, Conclusion: convergence.ActionRequired,
+		}, false)
+	})
+	return over, err
 }
 
 // announce creates the check run in a goroutine of its own, so that it is there at once and the reading does not wait for it.

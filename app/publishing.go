@@ -111,19 +111,9 @@ func (a *App) publishedAs(ctx context.Context, run store.Run, p publish.Publishe
 	})
 }
 
-// gaveUp records that a job was given up. A judging that was given up is shown as not judged; a publication is tried again
-// by the next sweep, since its ruling stands.
+// gaveUp logs that a job was given up, and records it: a judging is shown as not judged, a publication is tried again by the
+// next sweep, since its ruling stands.
 func (a *App) gaveUp(ctx context.Context, job queue.Job, cause error) {
 	a.log.Error().Err(cause).Str("kind", job.Kind()).Msg("a job was given up")
-	judge, ok := job.(queue.JudgeArgs)
-	if !ok {
-		return
-	}
-	err := a.store.InTx(ctx, func(tx *store.Tx) error {
-		_, err := queue.Fail(ctx, a.queue, tx, judge.RunID, "an internal error")
-		return err
-	})
-	if err != nil && !ended(err) {
-		a.log.Error().Err(err).Int64("run", judge.RunID).Msg("recording that a run was given up")
-	}
+	a.queue.GiveUp(ctx, job, cause)
 }

@@ -318,9 +318,6 @@ func TestMissedEventsAreReconciled(t *testing.T) {
 			w.GitHub.OnDelivery(func(d githubtest.Delivery) githubtest.Passage { return passage })
 			pr := repo.OpenPR(githubtest.PR{Title: "Say more", Head: "docs"})
 			w.Settle()
-			if runs := w.CheckRuns(repo, sha); len(runs) != 0 {
-				t.Fatalf("a delivery that never came had an effect: %+v", runs)
-			}
 			w.GitHub.OnDelivery(nil)
 			w.App.Reconcile(context.Background())
 			w.Settle()

@@ -111,6 +111,10 @@ func admit(f Facts, l Ledger, p *config.Policy) (next Ledger, asked bool, reason
 	case l.Closed:
 		return l, asked, ChangeClosed, l.Outcome
 	}
+	// An override is a person's word about this head, whatever the gate had asked of people before.
+	if o := l.Override; o != nil && o.Head == f.Case.Head && !again && f.stage() == StageReview {
+		return l, asked, refuse(Overridden, event.again), o.By
+	}
 	if l.Escalated {
 		switch {
 		case !event.reopen:
@@ -119,9 +123,6 @@ func admit(f Facts, l Ledger, p *config.Policy) (next Ledger, asked bool, reason
 			return l, asked, NotPermitted, ""
 		}
 		l = NewEpoch(l, f.Now)
-	}
-	if o := l.Override; o != nil && o.Head == f.Case.Head && !again && f.stage() == StageReview {
-		return l, asked, refuse(Overridden, event.again), o.By
 	}
 	if l.decided(f) && !again {
 		return l, asked, refuse(AlreadyDecided, event.again), ""

@@ -13,7 +13,8 @@ import (
 )
 
 // MaxEdits is how many runs an edited title or body may cause on one head. An edit is a new case that costs a judging and
-// no push, so without a bound it could be asked for endlessly.
+// no push, so without a bound it could be asked for endlessly. One more run is started, to say that the text as it is now was
+// not judged: what was decided was about another one.
 const MaxEdits = 5
 
 // RunState is where a run is.

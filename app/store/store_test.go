@@ -439,7 +439,7 @@ func testRefused(t *testing.T, d storetest.Database) {
 	if got := run(t, s, live.ID); got.State != store.RunQueued {
 		t.Errorf("a request for an old head has ended the run of the new one: %+v", got)
 	}
-	for range store.MaxEdits {
+	for range store.MaxEdits + 1 { // the one beyond the bound says that it is
 		r := begin(t, s, live.ID)
 		finish(t, s, r, store.Verdict{})
 		started := start(t, s, request("b", store.CauseEdit))
@@ -453,7 +453,7 @@ func testRefused(t *testing.T, d storetest.Database) {
 	}
 	storetest.In(t, s, func(ctx context.Context, tx *store.Tx) error {
 		n, err := tx.CountRuns(ctx, 1, 2, "b", store.CauseEdit)
-		if n != store.MaxEdits {
+		if n != store.MaxEdits+1 {
 			t.Errorf("%d edits", n)
 		}
 		return err

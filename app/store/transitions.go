@@ -27,7 +27,7 @@ type Started struct {
 // A live run of the same head is joined. News that reach it while it is judging, and that it may have read past, become a
 // run of their own when it is finished. Live runs of other heads of the pull request are superseded. When none of the head is
 // live, a run of the next generation is created. A request for a head that is not the newest one known, or for a pull request
-// that is closed, is refused, and so are edits of title or body above MaxEdits.
+// that is closed, is refused, and so are edits of title or body beyond the one that exceeds MaxEdits, whose run says so.
 func (x *Tx) StartRun(ctx context.Context, req RunRequest) (Started, error) {
 	doing := func(err error) error {
 		return fmt.Errorf("starting a run of %s/%s#%d at %s: %w", req.Owner, req.Repo, req.PR, req.Head, err)
@@ -99,7 +99,7 @@ func (x *Tx) admit(ctx context.Context, req RunRequest) (refused string, live []
 	if err != nil {
 		return "", nil, err
 	}
-	if n >= MaxEdits {
+	if n > MaxEdits {
 		return fmt.Sprintf("title and body were edited more than %d times on this head; push, or ask with /prosecute", MaxEdits), nil, nil
 	}
 	return "", live, nil

@@ -114,7 +114,7 @@ var events = map[string]func(*env){
 		title := map[string]any{"title": map[string]any{"from": "before"}}
 		guid := e.want("pull_request", edited(1, map[string]any{}), ignored, "nothing was edited")
 		e.unrecorded(guid)
-		for i := range store.MaxEdits {
+		for i := range store.MaxEdits + 1 { // the one beyond the bound says that it is
 			e.want("pull_request", edited(2+i, title), enqueued, "started")
 			e.judge(e.live(), "failure", int64(i+1))
 		}
@@ -125,7 +125,7 @@ var events = map[string]func(*env){
 		// Another base is another diff, however often the title was edited; and so is another head.
 		base := map[string]any{"base": map[string]any{"ref": map[string]any{"from": "old"}, "sha": map[string]any{"from": "0000"}}}
 		e.want("pull_request", edited(21, base), enqueued, "started")
-		if r := e.live(); r.Cause != store.CauseReady || r.Generation != 6 {
+		if r := e.live(); r.Cause != store.CauseReady || r.Generation != 7 {
 			e.t.Errorf("%+v", r)
 		}
 		e.want("pull_request", payload(e.t, "pull_request", pushed(newerHead, 22)...), enqueued, "started")

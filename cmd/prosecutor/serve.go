@@ -133,8 +133,9 @@ func serve(ctx context.Context, o serveOptions) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
+	rest, graphql, html := hosts(server.GitHub)
 	clients, err := ghclient.New(ghclient.Options{
-		AppID: cred.appID, PrivateKey: cred.key, REST: server.GitHub.RESTURL, GraphQL: server.GitHub.GraphQLURL, HTML: server.GitHub.HTMLURL,
+		AppID: cred.appID, PrivateKey: cred.key, REST: rest, GraphQL: graphql, HTML: html,
 		WriteRate: server.GitHub.WriteRate, Registry: registry, Logger: &log, UserAgent: "prosecutor/" + version(),
 	})
 	if err != nil {
@@ -166,7 +167,7 @@ func serve(ctx context.Context, o serveOptions) error {
 	a, err := app.New(ctx, app.Options{
 		Store: st, Clients: clients, Judges: judges, Limits: judge.LimitsOf(server), AppID: cred.appID, Slug: live.Slug,
 		Secrets: cred.secrets, GitDir: filepath.Clean(gitDir), Version: version(), Logger: &log, Registry: registry,
-		Queue: queue.Options{Judges: server.Workers},
+		Queue: queue.Options{Judges: server.Workers, Grace: time.Duration(server.HTTP.Shutdown)},
 	})
 	if err != nil {
 		return err
@@ -176,6 +177,22 @@ func serve(ctx context.Context, o serveOptions) error {
 		listen = o.listen
 	}
 	return listenAndWork(ctx, a, listen, time.Duration(server.HTTP.Shutdown), registry, log, o.listening)
+}
+
+// hosts are the three addresses of GitHub. Where only that of the REST API was changed, the others follow from it: their
+// defaults are those of github.com, and a token of another GitHub must not be sent there.
+func hosts(g config.GitHubConfig) (rest, graphql, html string) {
+	def := config.DefaultServer().GitHub
+	rest, graphql, html = g.RESTURL, g.GraphQLURL, g.HTMLURL
+	if rest != def.RESTURL {
+		if graphql == def.GraphQLURL {
+			graphql = ""
+		}
+		if html == def.HTMLURL {
+			html = ""
+		}
+	}
+	return rest, graphql, html
 }
 
 // compareManifest says how the live App differs from app.yml.
