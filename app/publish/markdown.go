@@ -52,11 +52,11 @@ func code(s string, limit int, cell bool) string {
 		return ""
 	}
 	if cell && strings.Contains(s, "|") {
-		// In a table a bar is escaped also inside of code, but a backslash before it is then taken for an escape of its own.
 		if strings.Contains(s, `\`) {
+			// A bar and a backslash in one cell of code get in each other's way, and our prose is stricter than the report's.
 			return "<code>" + prose(s, limit) + "</code>"
 		}
-		return report.MarkdownCode(s)
+		return report.MarkdownCell(s)
 	}
 	ticks := strings.Repeat("`", longestRun(s)+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {

@@ -35,7 +35,7 @@ func HollowMarkdown(w io.Writer, r *hollowtest.Report, source Source) error {
 	if len(r.Files) > 0 {
 		b.WriteString("\n| file | mutable lines | mutants tried | |\n|---|---|---|---|\n")
 		for _, file := range r.Files {
-			fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", MarkdownCode(OneLine(file.Path, 200)), file.MutableLines, file.Attempted, MarkdownText(OneLine(file.Reason, 200)))
+			fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", MarkdownCell(OneLine(file.Path, 200)), file.MutableLines, file.Attempted, MarkdownText(OneLine(file.Reason, 200)))
 		}
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {

@@ -127,8 +127,20 @@ func MarkdownText(s string) string {
 	return b.String()
 }
 
-// MarkdownCode is an inline code span around one line, whatever backticks are in it. It is not for cells of tables, where a
-// vertical bar ends the cell even in code.
+// MarkdownCell is MarkdownCode for a cell of a table, where a bar ends the cell even inside of code. There a bar is escaped
+// with a backslash, but a backslash before it is then taken for an escape of its own; a text with both is escaped as prose.
+func MarkdownCell(s string) string {
+	switch {
+	case !strings.Contains(s, "|"):
+		return MarkdownCode(s)
+	case strings.Contains(s, `\`):
+		return "<code>" + MarkdownText(s) + "</code>"
+	default:
+		return strings.ReplaceAll(MarkdownCode(s), "|", `\|`)
+	}
+}
+
+// MarkdownCode is an inline code span around one line, whatever backticks are in it. It is not for tables: see MarkdownCell.
 func MarkdownCode(s string) string {
 	ticks := strings.Repeat("`", longestRun(s)+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
