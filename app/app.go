@@ -64,6 +64,7 @@ type App struct {
 	static    bool
 	log       zerolog.Logger
 	now       func() time.Time
+	metrics   metrics
 }
 
 // New wires an App. Nothing works yet.
@@ -91,6 +92,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if a.pool, err = judge.NewPool(o.Judges, judge.PoolOptions{Limits: o.Limits, Now: o.Now}); err != nil {
 		return nil, err
 	}
+	a.metrics = newMetrics(a, o.Registry)
 	a.panel = panel.New(a.pool, panel.Options{Now: o.Now})
 	a.casefiles, err = casefile.New(casefile.Options{
 		Clients: o.Clients, Now: o.Now, AppID: o.AppID, CheckName: publish.CheckName,

@@ -71,6 +71,9 @@ func (w *judging) collectGroup(ctx context.Context, announced func() error) (rev
 	w.file = &group.File
 	c := group.Case
 	c.Stage, c.TouchesTests, c.Waited = convergence.StageMergeQueue, group.TouchesTests, w.a.now().Sub(w.run.CreatedAt)
+	if group.CarriesOver && group.TouchesTests && c.Policy != nil && c.Policy.HollowTest.Configured() {
+		group.CarriesOver, group.Why = false, "it touches tests, so that hollow-test has to be clean on its head"
+	}
 	if group.CarriesOver {
 		w.file.Notes = append(w.file.Notes, "the decisions of the pull requests in this group carry over: each step is what was judged, and no two touch one file")
 		return w.complete(c), w.carryOver(ctx, group)

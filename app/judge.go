@@ -13,6 +13,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/convergence"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/panel"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
 )
 
@@ -59,6 +60,7 @@ func (w *judging) do(ctx context.Context) error {
 	if err != nil || w.file == nil {
 		return err
 	}
+	c.Observer = panel.ObserverFunc(w.told)
 	bench := &review.Bench{Panel: w.a.panel, Decide: w.decide, Now: w.a.now}
 	if _, err := bench.Prosecute(ctx, c); err != nil {
 		if ended(err) {
@@ -163,6 +165,7 @@ func (w *judging) decide(ctx context.Context, q review.Question) (convergence.Ru
 func (w *judging) rule(ctx context.Context, key convergence.Key, q review.Question, rule func(convergence.Ledger) convergence.Ruling) (convergence.Ruling, error) {
 	var ruling convergence.Ruling
 	var title string
+	var ruled *review.Result
 	err := w.a.store.InTx(ctx, func(tx *store.Tx) error {
 		w.wait, title = nil, ""
 		var err error
@@ -170,11 +173,15 @@ func (w *judging) rule(ctx context.Context, key convergence.Key, q review.Questi
 		if err != nil || ruling.Outcome == "" {
 			return err
 		}
-		title, err = w.conclude(ctx, tx, q.Result(ruling))
+		ruled = q.Result(ruling)
+		title, err = w.conclude(ctx, tx, ruled)
 		return err
 	})
 	if err != nil {
 		return ruling, err
+	}
+	if ruled != nil {
+		w.a.metrics.count(ruled)
 	}
 	if title != "" {
 		// What a waiting case waits for is shown; a failure to show it does not make it wait less.

@@ -221,6 +221,12 @@ type HollowTest struct {
 	Accepted []AcceptedMutant `yaml:"accepted"`
 }
 
+// Configured reports whether the repository asks for hollow-test itself: it requires it, names a command, or has it run in CI.
+// A merge group that touches tests needs a clean measurement then (semantics 11).
+func (h HollowTest) Configured() bool {
+	return h.Mode != HollowOff && (h.Required || h.Command != "" || h.Where == "ci")
+}
+
 // AcceptedMutant is a survivor that people have judged to be equivalent.
 type AcceptedMutant struct {
 	// The file, by its path from the root of the repository. It is no glob. Required.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prosecutor-bot/prosecutor/config"
+	"github.com/prosecutor-bot/prosecutor/convergence"
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/evidence"
@@ -14,9 +15,12 @@ import (
 
 // unmeasured is the evidence of hollow-test where nobody ran it: not applicable when the change has no line that could be
 // mutated, or the policy switched it off, and unavailable otherwise. It is never clean.
-func unmeasured(d *diff.Diff, p config.HollowTest) (prosecutor.Evidence, error) {
-	if p.Mode == config.HollowOff {
+func unmeasured(d *diff.Diff, p config.HollowTest, stage convergence.Stage) (prosecutor.Evidence, error) {
+	switch {
+	case p.Mode == config.HollowOff:
 		return evidence.NotApplicable(prosecutor.HollowTest, "switched off by the policy"), nil
+	case stage == convergence.StageMergeQueue && !p.Configured():
+		return evidence.NotApplicable(prosecutor.HollowTest, "not configured for this repository"), nil
 	}
 	targets, err := hollowtest.NewTargets(p)
 	if err != nil {

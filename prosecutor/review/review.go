@@ -171,7 +171,7 @@ func (b *Bench) Prosecute(ctx context.Context, c Case) (*Result, error) {
 	}
 	r.Evidence = append(slices.Clone(c.Evidence), evidence.Static(found, c.Policy.StaticRules.Accepted))
 	if !slices.ContainsFunc(c.Evidence, func(e prosecutor.Evidence) bool { return e.Source == prosecutor.HollowTest }) {
-		hollow, err := unmeasured(d, c.Policy.HollowTest)
+		hollow, err := unmeasured(d, c.Policy.HollowTest, c.Stage)
 		if err != nil {
 			return nil, err
 		}
