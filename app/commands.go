@@ -282,6 +282,9 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 		return "", err
 	}
 	action, finding := publish.Action(e.GetRequestedAction().Identifier)
+	if action == "" {
+		return "not a button of ours", nil
+	}
 	login := e.GetSender().GetLogin()
 	permission, err := a.permission(ctx, d.Installation, run.RepoID, run.Owner, run.Repo, login)
 	if err != nil {
@@ -292,15 +295,23 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 	}
 	c := command.Comment{Installation: d.Installation, RepoID: run.RepoID, Owner: run.Owner, Repo: run.Repo, PR: run.PR}
 	r := command.Request{Command: command.Command{Kind: command.Run}, By: login, Permission: permission}
-	if action == "dismiss" {
+	if action == publish.ActionDismiss {
 		pull, err := a.store.Pull(ctx, run.RepoID, run.PR)
 		if err != nil && !ended(err) {
 			return "", err
 		}
-		if strings.EqualFold(pull.Author, login) || pull.Author == "" {
-			return "refused: an author does not dismiss a finding by a button", nil
+		res, err := resultOf(run)
+		if err != nil {
+			return "", err
+		}
+		allowed := res != nil && res.DismissAuthor
+		if pull.Author == "" || strings.EqualFold(pull.Author, login) && !allowed {
+			return "refused: the policy does not let an author dismiss", nil
 		}
 		r.Command = command.Command{Kind: command.Dismiss, FindingID: finding, Reason: "dismissed with the button of the check run"}
+		if why := undismissable([]store.Run{run}, r); why != "" {
+			return "refused: " + why, nil
+		}
 	}
 	if action == publish.ActionExplain {
 		doc := Report(run)
@@ -319,5 +330,10 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 			return err
 		})
 	}
-	return action + " by " + login, a.grant(ctx, d, c, run.Head, r)
+	err = a.grant(ctx, d, c, run.Head, r)
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return "refused: " + refused.why, nil
+	}
+	return action + " by " + login, err
 }

@@ -90,6 +90,49 @@ func TestDismissal(t *testing.T) {
 	}
 }
 
+// The Dismiss button obeys the rule of the comment: an author presses it in vain unless the policy lets authors dismiss.
+func TestDismissButton(t *testing.T) {
+	for _, tt := range []struct {
+		name, policy, by, want string
+	}{
+		{"author", "dismiss:\n  author: false\n", "dev", "failure"},
+		{"author allowed", "dismiss:\n  author: true\n", "dev", "success"},
+		{"maintainer", "dismiss:\n  author: false\n", "maintainer", "success"},
+		{"reader", "dismiss:\n  author: true\n", "reader", "failure"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := &scripted{id: "one", family: "fern"}
+			j.answer = func(context.Context, int, judge.Request) (string, error) {
+				return `{"verdict":"block","findings":[{"severity":"high","charge":"correctness","claim":"The limit is too high.","anchor":{"path":"refund.go","side":"RIGHT","quote":"const Limit = 200"}}]}`, nil
+			}
+			w := apptest.New(t, apptest.Options{Judges: []judge.Judge{j}})
+			repo := withPolicy(w, tt.policy)
+			repo.Collaborator("maintainer", "write")
+			repo.Collaborator("dev", "write")
+			repo.Collaborator("reader", "read")
+			sha := repo.Commit("limit", "Raise the limit", map[string]string{"refund.go": "package pay\n\n// Limit is the largest refund.\nconst Limit = 200\n"})
+			w.Settle()
+			repo.OpenPR(githubtest.PR{Title: "Raise the limit", Head: "limit", Author: "dev"})
+			w.Settle()
+			c := concluded(t, w, repo, sha, "failure")
+			var dismiss string
+			for _, a := range c.Actions {
+				if a.Label == "Dismiss" {
+					dismiss = a.Identifier
+				}
+			}
+			if dismiss == "" {
+				t.Fatalf("no button to dismiss the one finding: %+v\n%s", c.Actions, w.Logs)
+			}
+			repo.RequestAction(c.ID, dismiss, tt.by)
+			w.Settle()
+			if c := latest(w, repo, sha); c.Conclusion != tt.want {
+				t.Errorf("check run %s %q after the button, want %s\n%s", c.Conclusion, c.Title, tt.want, w.Logs)
+			}
+		})
+	}
+}
+
 // The buttons of the check run: explain replies once, however often it is pressed.
 func TestExplainButton(t *testing.T) {
 	w := apptest.New(t)

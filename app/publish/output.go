@@ -403,15 +403,19 @@ func (p *Publication) answer(f report.Finding) string {
 const (
 	ActionRunAgain = "run_again"
 	ActionExplain  = "explain"
-	actionDismiss  = "dismiss:"
+	ActionDismiss  = "dismiss" // on GitHub followed by a colon and the finding's identity
 )
 
-// Action takes a button's identifier apart: ActionRunAgain, ActionExplain, or "dismiss" with the finding's identity.
+// Action takes a button's identifier apart: ActionRunAgain, ActionExplain, or ActionDismiss with the finding's identity. The
+// action of an identifier that no button of ours has is empty.
 func Action(identifier string) (action, findingID string) {
-	if id, ok := strings.CutPrefix(identifier, actionDismiss); ok {
-		return "dismiss", id
+	switch id, ok := strings.CutPrefix(identifier, ActionDismiss+":"); {
+	case ok && id != "":
+		return ActionDismiss, id
+	case identifier == ActionRunAgain, identifier == ActionExplain:
+		return identifier, ""
 	}
-	return identifier, ""
+	return "", ""
 }
 
 func runAgain() *github.CheckRunAction {
@@ -435,7 +439,8 @@ func (p *Publication) actions() []*github.CheckRunAction {
 		}
 	}
 	if len(blocking) == 1 && prosecutor.FindingSource(blocking[0].Source) == prosecutor.FromModel {
-		if id := actionDismiss + safe(blocking[0].ID); len(id) <= 20 && len(id) > len(actionDismiss) {
+		id := ActionDismiss + ":" + safe(blocking[0].ID)
+		if action, finding := Action(id); action == ActionDismiss && finding == blocking[0].ID && len(id) <= 20 {
 			out = append(out, &github.CheckRunAction{
 				Label: "Dismiss", Description: "Dismiss the one finding that blocks", Identifier: id,
 			})

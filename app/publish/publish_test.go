@@ -157,7 +157,7 @@ func TestActions(t *testing.T) {
 			w.publish(w.target(), pub)
 			var got []string
 			for _, a := range w.run(w.pr.HeadSHA()).Actions {
-				if kind, id := publish.Action(a.Identifier); kind == "dismiss" {
+				if kind, id := publish.Action(a.Identifier); kind == publish.ActionDismiss {
 					if id != findings[0].ID {
 						t.Errorf("the button dismisses %s", id)
 					}
