@@ -48,6 +48,9 @@ func (w *judging) collect(ctx context.Context) (review.Case, error) {
 		return review.Case{}, w.cancel(ctx, "the pull request is a draft")
 	}
 	w.file = file
+	if err := w.reopened(ctx); err != nil {
+		return review.Case{}, err
+	}
 	c := file.Case
 	if c.KillSwitch, c.SwitchedOff, err = w.killSwitch(ctx); err != nil {
 		return review.Case{}, err
@@ -167,6 +170,23 @@ func (w *judging) closed(ctx context.Context, file *casefile.File) error {
 		return err
 	}
 	return w.cancel(ctx, "the pull request is "+string(file.State))
+}
+
+// reopened opens the ledger of a pull request that GitHub has just said is open. Usually the event did so; when that event was
+// missed, no later one would be judged. A run that has ended meanwhile changes nothing: what ended it may be a closing.
+func (w *judging) reopened(ctx context.Context) error {
+	return w.a.store.InTx(ctx, func(tx *store.Tx) error {
+		return tx.Ledgers().Update(ctx, w.run.LedgerKey(), func(l convergence.Ledger) (convergence.Ledger, error) {
+			if !l.Closed {
+				return l, nil
+			}
+			run, err := tx.Run(ctx, w.run.ID)
+			if err != nil || !run.State.Live() {
+				return l, err
+			}
+			return convergence.Reopen(l), nil
+		})
+	})
 }
 
 // killSwitch says whether judging is switched off. A change of the label that nobody has looked at counts when whoever

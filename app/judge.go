@@ -115,11 +115,20 @@ func (w *judging) announces(ctx context.Context) bool {
 	return err == nil && !pull.Draft
 }
 
-// begin creates the check run, unless the run has one.
+// beginWithin bounds the creation of a check run, which nothing else ends.
+const beginWithin = 30 * time.Second
+
+// begin creates the check run, unless the run has one. It goes on when the run is cancelled: a request that was sent may
+// make a check run whose answer is not read any more, and that one would stay in progress.
 func (w *judging) begin(ctx context.Context, title string) error {
 	if w.run.CheckRunID != 0 {
 		return nil
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin)
+	defer cancel()
 	id, err := w.a.publisher.Begin(ghclient.WithPurpose(ctx, ghclient.Publishing), targetOf(ctx, w.run), title)
 	if err != nil {
 		return fmt.Errorf("creating the check run of %s/%s#%d at %s: %w", w.run.Owner, w.run.Repo, w.run.PR, w.run.Head, err)

@@ -412,7 +412,8 @@ func (x *Tx) SetCheckRun(ctx context.Context, id, checkRunID int64) (Run, error)
 }
 
 // PublishRun records that the check run of a run is concluded, or that there is none to conclude. published is what was
-// published, for whoever publishes again.
+// published, for whoever publishes again. It is an error to say that there is none when a worker has made one meanwhile: that
+// one is to be concluded, so the caller tries again.
 func (x *Tx) PublishRun(ctx context.Context, id, checkRunID int64, conclusion string, published json.RawMessage) (Run, error) {
 	const doing = "recording that run %d is published"
 	r, err := x.held(ctx, id)
@@ -421,6 +422,9 @@ func (x *Tx) PublishRun(ctx context.Context, id, checkRunID int64, conclusion st
 	}
 	if r.State.Live() {
 		return Run{}, wrap(doing, id, errors.New("it is still being judged"))
+	}
+	if checkRunID == 0 && r.CheckRunID != 0 {
+		return Run{}, wrap(doing, id, fmt.Errorf("check run %d was made meanwhile", r.CheckRunID))
 	}
 	if checkRunID != 0 {
 		r.CheckRunID = checkRunID
