@@ -213,6 +213,14 @@ func testLateCheckRun(t *testing.T, d storetest.Database) {
 	if r.CheckRunID != 77 || !r.PublishedAt.IsZero() || r.State != store.RunSuperseded || state(t, q, r.PublishJob) != "available" {
 		t.Errorf("%+v", r)
 	}
+	// A publisher that had read the run before that knows of no check run, and must not say that all is published.
+	err := q.st.InTx(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.PublishRun(t.Context(), s.Run.ID, 0, "", nil)
+		return err
+	})
+	if r := run(t, q, s.Run.ID); err == nil || !r.PublishedAt.IsZero() {
+		t.Errorf("check run 77 was never concluded and counts as published: %v, %+v", err, r)
+	}
 }
 
 func testOrphans(t *testing.T, d storetest.Database) {
