@@ -61,9 +61,13 @@ func (a *App) show(ctx context.Context, run store.Run) (publish.Published, strin
 		published, err := a.publisher.Publish(ctx, target, pub)
 		return published, string(pub.Conclusion), err
 	case store.RunSuperseded:
-		return out, string(convergence.Cancelled), a.cancelCheckRun(ctx, target, run, "superseded by "+run.SupersededBy)
+		id, err := a.publisher.Cancel(ctx, target, run.CheckRunID, "superseded by "+run.SupersededBy)
+		out.CheckRunID = id
+		return out, string(convergence.Cancelled), err
 	case store.RunCancelled:
-		return out, string(convergence.Cancelled), a.cancelCheckRun(ctx, target, run, run.Reason)
+		id, err := a.publisher.Cancel(ctx, target, run.CheckRunID, run.Reason)
+		out.CheckRunID = id
+		return out, string(convergence.Cancelled), err
 	case store.RunFailed:
 		id, err := a.publisher.Conclude(ctx, target, run.CheckRunID, convergence.ActionRequired,
 			"Not judged: "+run.Reason, "The case could not be judged. Run it again with /prosecute; if it fails again, the operator's log says why.")
@@ -72,13 +76,6 @@ func (a *App) show(ctx context.Context, run store.Run) (publish.Published, strin
 	default:
 		return out, run.Conclusion, nil
 	}
-}
-
-func (a *App) cancelCheckRun(ctx context.Context, target publish.Target, run store.Run, reason string) error {
-	if run.CheckRunID == 0 {
-		return nil
-	}
-	return a.publisher.Cancel(ctx, target, run.CheckRunID, reason)
 }
 
 // sticky is the comment of an earlier publication of the pull request; 0 when it is not known.

@@ -171,6 +171,20 @@ func TestClosedPullRequestIsNotJudged(t *testing.T) {
 	concluded(t, w, repo, sha, "cancelled")
 }
 
+// A check run whose making was never answered is concluded with its run all the same: the process that made it may be dead.
+func TestCheckRunThatNobodyKnowsIsConcluded(t *testing.T) {
+	w := apptest.New(t)
+	repo := sample(w)
+	sha := repo.Commit("docs", "Say more", map[string]string{"README.md": "# pay\n\nRefunds.\n"})
+	w.Settle()
+	w.GitHub.Inject(githubtest.Fault{Kind: githubtest.AnswerLost, Method: "POST", Route: "/repos/{owner}/{repo}/check-runs", Times: -1})
+	pr := repo.OpenPR(githubtest.PR{Title: "Say more", Head: "docs"})
+	w.Until(func() bool { return len(w.CheckRuns(repo, sha)) > 0 })
+	pr.Close()
+	w.Settle()
+	concluded(t, w, repo, sha, "cancelled")
+}
+
 func TestDeletedBranchAndRenamedRepository(t *testing.T) {
 	w := apptest.New(t)
 	repo := sample(w)

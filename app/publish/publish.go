@@ -203,7 +203,8 @@ func (p *Publisher) Progress(ctx context.Context, t Target, checkRunID int64, ti
 }
 
 // Conclude concludes a check run with nothing but a title and a summary: for what was not judged, and as the last resort of
-// a publication that cannot be carried out. A check run that is gone, or 0, is made anew.
+// a publication that cannot be carried out. A check run that is gone is made anew, and so is one that is 0 unless an attempt
+// made it without learning its id.
 func (p *Publisher) Conclude(ctx context.Context, t Target, checkRunID int64, conclusion convergence.Conclusion, title, summary string) (int64, error) {
 	ctx, gh, err := p.client(ctx, t)
 	if err != nil {
@@ -214,13 +215,34 @@ func (p *Publisher) Conclude(ctx context.Context, t Target, checkRunID int64, co
 	if conclusion == convergence.ActionRequired {
 		actions = []*github.CheckRunAction{runAgain()}
 	}
+	if checkRunID == 0 {
+		if checkRunID, err = p.made(ctx, gh, t); err != nil {
+			return 0, err
+		}
+	}
 	return p.conclude(ctx, gh, t, checkRunID, conclusion, output(title, body, ""), actions)
 }
 
-// Cancel concludes a check run as cancelled; the reason is its title, such as "superseded by 0123abc".
-func (p *Publisher) Cancel(ctx context.Context, t Target, checkRunID int64, reason string) error {
-	_, err := p.Conclude(ctx, t, checkRunID, convergence.Cancelled, sentence(reason), reason)
-	return err
+// Cancel concludes a check run as cancelled and returns its id; the reason is its title, such as "superseded by 0123abc". A
+// check run that is 0 is looked for: whoever made it may have died before its id was recorded. None is made when there is
+// none; then the id is 0.
+func (p *Publisher) Cancel(ctx context.Context, t Target, checkRunID int64, reason string) (int64, error) {
+	if checkRunID == 0 {
+		ctx, gh, err := p.client(ctx, t)
+		if err != nil {
+			return 0, err
+		}
+		if checkRunID, err = p.made(ctx, gh, t); err != nil || checkRunID == 0 {
+			return 0, err
+		}
+	}
+	return p.Conclude(ctx, t, checkRunID, convergence.Cancelled, sentence(reason), reason)
+}
+
+// made is the id of the target's check run on GitHub; 0 when there is none.
+func (p *Publisher) made(ctx context.Context, gh *github.Client, t Target) (int64, error) {
+	run, err := p.find(ctx, gh, t)
+	return run.GetID(), err
 }
 
 func (p *Publisher) conclude(ctx context.Context, gh *github.Client, t Target, id int64, c convergence.Conclusion, out *github.CheckRunOutput, actions []*github.CheckRunAction) (int64, error) {

@@ -601,6 +601,18 @@ func TestEscalation(t *testing.T) {
 }
 
 // Begin finds the check run that a lost attempt made; a new generation gets a new one.
+// A run that never had a check run gets none for being cancelled.
+func TestCancelNothing(t *testing.T) {
+	w := newWorld(t)
+	target := w.target()
+	if id, err := w.p.Cancel(context.Background(), target, 0, "superseded by 0123abc"); err != nil || id != 0 {
+		t.Errorf("cancelled %d: %v", id, err)
+	}
+	if runs := w.repo.CheckRuns(target.Head); len(runs) != 0 {
+		t.Errorf("%+v", runs)
+	}
+}
+
 func TestBegin(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -623,8 +635,8 @@ func TestBegin(t *testing.T) {
 	if run := w.run(target.Head); run.Status != "in_progress" || run.Title != "Waiting for CodeQL" || strings.Contains(run.Summary, "@dev") {
 		t.Errorf("check run %s %q %q", run.Status, run.Title, run.Summary)
 	}
-	if err := w.p.Cancel(ctx, target, first, "superseded by 0123abc"); err != nil {
-		t.Fatal(err)
+	if id, err := w.p.Cancel(ctx, target, 0, "superseded by 0123abc"); err != nil || id != first {
+		t.Fatalf("cancelled %d, want %d, whose id was not recorded: %v", id, first, err)
 	}
 	if run := w.run(target.Head); run.Conclusion != "cancelled" || run.Title != "Superseded by 0123abc" {
 		t.Errorf("check run %s %q", run.Conclusion, run.Title)
