@@ -58,3 +58,27 @@ func TestMissedReopeningIsReconciled(t *testing.T) {
 	}
 	t.Errorf("the head was not judged: %+v\n%s", w.CheckRuns(repo, sha), w.Logs)
 }
+
+// A push to a decided pull request is judged although nobody told that the pull request is open again.
+func TestPushAfterAMissedReopeningIsJudged(t *testing.T) {
+	w := apptest.New(t)
+	repo := sample(w)
+	first := repo.Commit("docs", "Say more", map[string]string{"README.md": "# pay\n\nRefunds.\n"})
+	w.Settle()
+	pr := repo.OpenPR(githubtest.PR{Title: "Say more", Head: "docs"})
+	w.Settle()
+	concluded(t, w, repo, first, "success")
+	pr.Close()
+	w.Settle()
+	w.GitHub.OnDelivery(func(d githubtest.Delivery) githubtest.Passage {
+		if d.Action == "reopened" {
+			return githubtest.Lose
+		}
+		return githubtest.Deliver
+	})
+	pr.Reopen()
+	w.Settle()
+	second := repo.Commit("docs", "Say even more", map[string]string{"README.md": "# pay\n\nRefunds, and why.\n"})
+	w.Settle()
+	concluded(t, w, repo, second, "success")
+}
