@@ -41,7 +41,7 @@ type Queue interface {
 	WakeTx(ctx context.Context, tx *store.Tx, id int64) error
 	// Wake is WakeTx in a transaction of its own.
 	Wake(ctx context.Context, id int64) error
-	// LiveTx reports whether a job is there and not finished.
+	// LiveTx reports whether a job is there and not finished. It stays as it is until the transaction ends.
 	LiveTx(ctx context.Context, tx *store.Tx, id int64) (bool, error)
 	// Stats counts the jobs.
 	Stats(ctx context.Context) (Stats, error)

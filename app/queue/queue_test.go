@@ -132,6 +132,7 @@ func TestConformance(t *testing.T) {
 			{"wake", testWake},
 			{"wake of a job that runs", testWakeRunning},
 			{"publishing again", testPublishAgain},
+			{"ending while being woken", testEndWhileWoken},
 			{"retries end", testRetries},
 			{"a worker cancels", testWorkerCancels},
 			{"stop hands back", testStop},
@@ -375,6 +376,59 @@ func testPublishAgain(t *testing.T, d storetest.Database) {
 	until(t, "the job was completed", func() bool { return state(t, q, first) == "completed" })
 	if len(began) > 0 {
 		t.Error("it was published a third time")
+	}
+}
+
+// testEndWhileWoken ends jobs that are to run again while somebody looks for such jobs: no wish may get lost between.
+func testEndWhileWoken(t *testing.T, d storetest.Database) {
+	q := newQueue(t, d.Open(t), quick())
+	const n = 300
+	set := func(ctx context.Context, stmt string, args ...any) error {
+		return q.st.InTx(ctx, func(tx *store.Tx) error {
+			_, err := tx.SQL().ExecContext(ctx, stmt, args...)
+			return err
+		})
+	}
+	var ids []int64
+	for i := range n {
+		ids = append(ids, enqueue(t, q, PublishArgs{RunID: int64(i + 1)}))
+	}
+	if err := set(t.Context(), `UPDATE river_job SET state = 'running'`); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		enqueue(t, q, PublishArgs{RunID: int64(i + 1)})
+	}
+	ended := make(chan error, 1)
+	go func() {
+		for _, id := range ids {
+			if err := set(t.Context(), `UPDATE river_job SET state = 'completed', finalized_at = `+q.words().now+` WHERE id = $1`, id); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	for done := false; !done; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+			done = true
+		default:
+		}
+		if err := q.wakeUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range ids {
+		if s := state(t, q, id); s != "available" {
+			t.Errorf("job %d is %s, and was to run again", id, s)
+		}
+	}
+	if left := rows(t, q, "queue_wakes"); left != 0 {
+		t.Errorf("%d wishes were left", left)
 	}
 }
 

@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/prosecutor-bot/prosecutor/app/store"
 )
@@ -71,6 +74,10 @@ func (q *River) WakeTx(ctx context.Context, tx *store.Tx, id int64) error {
 		return nil
 	}
 	doing := func(err error) error { return fmt.Errorf("waking job %d: %w", id, err) }
+	// It may be about to fall asleep, in a transaction that is not ours.
+	if _, err := q.hold(ctx, tx, id); err != nil {
+		return doing(err)
+	}
 	res, err := tx.SQL().ExecContext(ctx, `UPDATE river_job SET state = 'available', scheduled_at = `+q.words().now+` WHERE id = $1 AND state IN ('scheduled', 'retryable')`, id)
 	if err != nil {
 		return doing(err)
@@ -78,8 +85,22 @@ func (q *River) WakeTx(ctx context.Context, tx *store.Tx, id int64) error {
 	if n, err := res.RowsAffected(); err != nil || n > 0 {
 		return err
 	}
-	// It may be about to fall asleep, in a transaction that is not ours.
 	return q.runAgain(ctx, tx, id)
+}
+
+// hold keeps others from changing a job before the transaction ends, so that several statements see it in one state: each
+// statement of a transaction in PostgreSQL sees what was committed before that statement. SQLite has one writer. It returns
+// the state, "" for no such job.
+func (q *River) hold(ctx context.Context, tx *store.Tx, id int64) (state string, err error) {
+	query := `SELECT state FROM river_job WHERE id = $1`
+	if q.postgres() {
+		query += ` FOR UPDATE`
+	}
+	err = tx.SQL().QueryRowContext(ctx, query, id).Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return state, err
 }
 
 // runAgain has a job that runs run again when it is through.
@@ -102,37 +123,63 @@ func (q *River) clearWake(ctx context.Context, id int64) error {
 // wakeUp has those jobs run that were woken while they ran and have fallen asleep since. A job that again speaks of, and that
 // has finished meanwhile, runs once more: what it is about has changed under it.
 func (q *River) wakeUp(ctx context.Context) error {
-	var any int
-	err := q.st.Reader().QueryRowContext(ctx, `SELECT 1 FROM queue_wakes LIMIT 1`).Scan(&any)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
+	woken, err := q.woken(ctx)
 	if err != nil {
 		return fmt.Errorf("looking for jobs to wake: %w", err)
 	}
-	return q.st.InTx(ctx, func(tx *store.Tx) error {
-		for _, stmt := range []string{
-			`UPDATE river_job SET state = 'available', finalized_at = NULL, scheduled_at = ` + q.words().now + ` WHERE id IN (SELECT job_id FROM queue_wakes)
-				AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind IN ('publish', 'resolve')
-					AND NOT EXISTS (SELECT 1 FROM river_job o WHERE o.unique_key = river_job.unique_key AND o.id <> river_job.id AND o.state IN ` + liveJobs + `))`,
-			`DELETE FROM queue_wakes WHERE job_id NOT IN (SELECT id FROM river_job WHERE state = 'running')`,
-		} {
-			if _, err := tx.SQL().ExecContext(ctx, stmt); err != nil {
-				return fmt.Errorf("waking jobs: %w", err)
-			}
+	for _, id := range woken {
+		// One transaction each: whoever ends jobs holds several of them, in an order of its own.
+		if err := q.st.InTx(ctx, func(tx *store.Tx) error { return q.wakeOne(ctx, tx, id) }); err != nil {
+			return fmt.Errorf("waking job %d: %w", id, err)
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// woken returns the jobs that are to run again and do not run.
+func (q *River) woken(ctx context.Context) ([]int64, error) {
+	rows, err := q.st.Reader().QueryContext(ctx, `SELECT job_id FROM queue_wakes
+		WHERE NOT EXISTS (SELECT 1 FROM river_job j WHERE j.id = job_id AND j.state = 'running') ORDER BY job_id`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // what went wrong while reading is in rows.Err
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+func (q *River) wakeOne(ctx context.Context, tx *store.Tx, id int64) error {
+	state, err := q.hold(ctx, tx, id)
+	if err != nil || state == "running" {
+		return err
+	}
+	for _, stmt := range []string{
+		`UPDATE river_job SET state = 'available', finalized_at = NULL, scheduled_at = ` + q.words().now + ` WHERE id = $1
+			AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind IN ('publish', 'resolve')
+				AND NOT EXISTS (SELECT 1 FROM river_job o WHERE o.unique_key = river_job.unique_key AND o.id <> river_job.id AND o.state IN ` + liveJobs + `))`,
+		`DELETE FROM queue_wakes WHERE job_id = $1`,
+	} {
+		if _, err := tx.SQL().ExecContext(ctx, stmt, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // LiveTx implements Queue.
 func (q *River) LiveTx(ctx context.Context, tx *store.Tx, id int64) (bool, error) {
-	var n int
-	err := tx.SQL().QueryRowContext(ctx, `SELECT count(*) FROM river_job WHERE id = $1 AND state IN `+liveJobs, id).Scan(&n)
+	state, err := q.hold(ctx, tx, id)
 	if err != nil {
 		return false, fmt.Errorf("looking for job %d: %w", id, err)
 	}
-	return n > 0, nil
+	return slices.Contains(live, rivertype.JobState(state)), nil
 }
 
 // Orphans implements Queue.
