@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,7 +35,8 @@ type hollowOptions struct {
 	budget           time.Duration
 	max              int
 	format           string
-	target           string
+	targets          []string
+	whole            bool
 	output           string
 	sandbox          bool
 
@@ -59,6 +61,7 @@ Exit code 0: the tests noticed every mutant, or nothing could be mutated. 2: a m
 1: it could not be measured.`,
 		Example: `  prosecutor hollow-test --base main
   prosecutor hollow-test --base HEAD~1 --target api/limit.go
+  prosecutor hollow-test --whole --target api --budget 10m
   prosecutor hollow-test --test-cmd "npm test" --budget 5m --format stryker --output mutation.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,7 +79,8 @@ Exit code 0: the tests noticed every mutant, or nothing could be mutated. 2: a m
 	f.DurationVar(&o.budget, "budget", 0, "how long the measurement may take (default: the policy's, else 2m)")
 	f.IntVar(&o.max, "max", 0, "try at most that many mutants; 0 tries all")
 	f.StringVar(&o.format, "format", formatText, "text, json, md, sarif or stryker")
-	f.StringVar(&o.target, "target", "", "measure this file alone, by its path from the root of the repository")
+	f.StringArrayVar(&o.targets, "target", nil, "measure only this file, or the files of this directory, by its path from the root of the repository; may be repeated")
+	f.BoolVar(&o.whole, "whole", false, "measure every line of the targets, not only what the change added or modified")
 	f.StringVar(&o.output, "output", "", "write the report into this file instead of standard output")
 	f.BoolVar(&o.sandbox, "sandbox", false, "run the tests in bubblewrap")
 	return cmd
@@ -86,6 +90,9 @@ func runHollowTest(ctx context.Context, o hollowOptions) error {
 	formats := []string{formatText, formatJSON, formatMD, formatSARIF, formatStryker}
 	if !slices.Contains(formats, o.format) {
 		return fmt.Errorf("--format %q is not known: use %s", o.format, strings.Join(formats, ", "))
+	}
+	if o.whole && len(o.targets) == 0 {
+		return errors.New("--whole measures what --target names: name at least one file or directory")
 	}
 	if o.max < 0 || o.budget < 0 {
 		return errors.New("--max and --budget cannot be negative")
@@ -165,24 +172,23 @@ func hollowChange(ctx context.Context, repo *gitrepo.Repo, o hollowOptions) (run
 	if err != nil {
 		return c, policy, nil, err
 	}
-	from, err := repo.MergeBase(ctx, base, head)
-	if err != nil {
+	var from string
+	var paths []string
+	if o.whole {
+		// Every line was added since the empty tree.
+		from, paths = gitrepo.EmptyTree(head), cleaned(o.targets)
+	} else if from, err = repo.MergeBase(ctx, base, head); err != nil {
 		return c, policy, nil, err
 	}
-	text, err := repo.Diff(ctx, from, head)
+	text, err := repo.Diff(ctx, from, head, paths...)
 	if err != nil {
 		return c, policy, nil, err
 	}
 	if c.Diff, err = diff.ParseString(text); err != nil {
 		return c, policy, nil, err
 	}
-	if o.target != "" {
-		name := filepath.ToSlash(filepath.Clean(o.target))
-		f := c.Diff.Find(name)
-		if f == nil {
-			return c, policy, nil, fmt.Errorf("--target %s: the change does not touch it; give a path from the root of the repository", o.target)
-		}
-		c.Diff = &diff.Diff{Files: []*diff.File{f}}
+	if c.Diff, err = onlyTargets(c.Diff, cleaned(o.targets)); err != nil {
+		return c, policy, nil, err
 	}
 	var rc review.Case
 	if err := readPolicy(ctx, repo, base, o.policy, &rc, &about); err != nil {
@@ -201,6 +207,36 @@ func hollowChange(ctx context.Context, repo *gitrepo.Repo, o hollowOptions) (run
 		}
 	}
 	return c, policy, notes, nil
+}
+
+func cleaned(targets []string) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = path.Clean(filepath.ToSlash(t))
+	}
+	return names
+}
+
+// onlyTargets is the diff of the files that were named, or that are below directories that were named.
+func onlyTargets(d *diff.Diff, targets []string) (*diff.Diff, error) {
+	if len(targets) == 0 {
+		return d, nil
+	}
+	var kept diff.Diff
+	found := make([]bool, len(targets))
+	for _, f := range d.Files {
+		for i, name := range targets {
+			if f.NewPath == name || strings.HasPrefix(f.NewPath, name+"/") || name == "." {
+				found[i] = true
+				kept.Files = append(kept.Files, f)
+				break
+			}
+		}
+	}
+	if i := slices.Index(found, false); i >= 0 {
+		return nil, fmt.Errorf("--target %s: the change does not touch it; give a path from the root of the repository", targets[i])
+	}
+	return &kept, nil
 }
 
 // writeHollow writes the report where it was asked for. A file is replaced as a whole, so that no reader finds half of

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,24 @@ func TestHollowTestMeasuresTheHeadAndOneFileIfAsked(t *testing.T) {
 	code, report = hollowJSON(t, r.Dir, "--test-cmd", "python3 -m unittest", "--max", "1")
 	if code == exitOK || report.Outcome == hollowtest.KilledAll {
 		t.Errorf("exit code %d, %s", code, report.Outcome)
+	}
+}
+
+func TestHollowTestMeasuresWholeFiles(t *testing.T) {
+	r := pythonRepo(t, "lib/n.py", "def n(a):\n    return a + 1\n", "lib/deep/d.py", "def d(a):\n    return a + 1\n", "library.py", "x = 1 + 1\n")
+	// The base is the head: nothing changed, and every line is measured all the same.
+	code, report := hollowJSON(t, r.Dir, "--base", "HEAD", "--test-cmd", "python3 -m unittest", "--whole", "--target", "lib/", "--target", "m.py")
+	var paths []string
+	for _, f := range report.Files {
+		paths = append(paths, f.Path)
+	}
+	if want := []string{"lib/deep/d.py", "lib/n.py", "m.py"}; code != exitBlocked || !slices.Equal(paths, want) || report.Summary.Killed == 0 || report.Summary.Survived+report.Summary.NotCovered == 0 {
+		t.Errorf("exit code %d, %v of %v: %+v", code, paths, want, report.Summary)
+	}
+	for _, args := range [][]string{{"--whole"}, {"--whole", "--target", "li"}} {
+		if code, _, stderr := hollow(t, r.Dir, args...); code != exitFailure || !strings.Contains(stderr, "--target") && !strings.Contains(stderr, "name at least one") {
+			t.Errorf("%v: exit code %d: %s", args, code, stderr)
+		}
 	}
 }
 

@@ -96,19 +96,29 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 	return "", fmt.Errorf("no merge base of %s and %s: the two have no common history: %w", short(base), short(head), err)
 }
 
+// EmptyTree is the name of the tree without files in the repository of that commit, whose hash function its length tells.
+// Git knows it without an object.
+func EmptyTree(commit string) string {
+	if len(commit) == 64 {
+		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+	}
+	return emptyTree
+}
+
 // Diff returns the unified diff from one commit to another in the form of GitHub's diff media type, whatever the
 // user's configuration or the attributes of the change say.
-func (r *Repo) Diff(ctx context.Context, from, to string) (string, error) {
-	out, err := run(ctx, r.CommonDir,
-		"-c", "core.bare=true", "-c", "attr.tree="+emptyTree, "-c", "core.attributesFile="+os.DevNull,
-		"-c", "core.quotePath=true", "-c", "diff.orderFile="+os.DevNull, "-c", "diff.suppressBlankEmpty=false",
+// Paths restrict it to those files, and what is below those directories; none means everything.
+func (r *Repo) Diff(ctx context.Context, from, to string, paths ...string) (string, error) {
+	out, err := run(ctx, r.CommonDir, append([]string{"--literal-pathspecs",
+		"-c", "core.bare=true", "-c", "attr.tree=" + emptyTree, "-c", "core.attributesFile=" + os.DevNull,
+		"-c", "core.quotePath=true", "-c", "diff.orderFile=" + os.DevNull, "-c", "diff.suppressBlankEmpty=false",
 		"-c", "diff.renameLimit=1000", "-c", "diff.renames=true", "-c", "core.precomposeUnicode=false",
-		"--git-dir="+r.CommonDir,
+		"--git-dir=" + r.CommonDir,
 		"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--full-index", "-M", "-U3",
 		"--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic", "--submodule=short",
 		"--ignore-submodules=none", "--src-prefix=a/", "--dst-prefix=b/", "--line-prefix=",
 		"--output-indicator-new=+", "--output-indicator-old=-", "--output-indicator-context= ", "--ws-error-highlight=none",
-		from, to, "--")
+		from, to, "--"}, paths...)...)
 	if err != nil {
 		return "", fmt.Errorf("diff of %s..%s: %w", short(from), short(to), err)
 	}

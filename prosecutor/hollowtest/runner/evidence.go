@@ -66,6 +66,10 @@ func measureIn(ctx context.Context, c Change, p config.HollowTest, in Confinemen
 func Executors(ctx context.Context, scratch string, in Confinement) (run, fetch hollowtest.Executor, err error) {
 	switch in {
 	case Plain:
+		// Tests that start servers as another account have to get to their temporary directories.
+		if err := os.Chmod(scratch, 0o711); err != nil { //nolint:gosec // see above
+			return nil, nil, fmt.Errorf("the scratch directory: %w", err)
+		}
 		return process.Plain{}, process.Plain{}, nil
 	case Sandboxed:
 		if err := os.Chmod(scratch, 0o755); err != nil { //nolint:gosec // the tests run as another account where this process is root
