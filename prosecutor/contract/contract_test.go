@@ -385,6 +385,13 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 		{Path: "pay/fee.go", Line: 9, Operator: "negate", Original: "x", Mutated: "!x"},
 	}
 	survivors := contract.SurvivorFinding(prosecutor.Evidence{Source: prosecutor.HollowTest, Survivors: mutants})
+	var each []prosecutor.Finding
+	for _, m := range mutants {
+		each = append(each, prosecutor.Finding{
+			Severity: prosecutor.Critical, Claimed: prosecutor.Critical, Charge: prosecutor.ChargeTests, Claim: "No test fails when " + m.Original + " becomes " + m.Mutated + ".",
+			Anchor: &prosecutor.Anchor{Path: m.Path, Line: m.Line, Side: prosecutor.Right},
+		})
+	}
 	for _, c := range []struct {
 		name     string
 		evidence []prosecutor.Evidence
@@ -398,6 +405,8 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 		{"red of an unknown severity blocks", []prosecutor.Evidence{{Source: prosecutor.CIChecks, State: prosecutor.Red, Findings: []prosecutor.Finding{unknown}}}, prosecutor.Block, []string{unknown.Claim}},
 		{"survivors count in any state", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Unavailable, Survivors: mutants}}, prosecutor.Block, []string{survivors.Claim}},
 		{"survivors that are listed already stand once", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{*survivors}}}, prosecutor.Block, []string{survivors.Claim}},
+		{"survivors that each have a finding are not named again", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: each}}, prosecutor.Block, []string{each[0].Claim, each[1].Claim}},
+		{"a survivor without a finding has all of them named", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: each[:1]}}, prosecutor.Block, []string{each[0].Claim, survivors.Claim}},
 		{"two sources", []prosecutor.Evidence{
 			{Source: prosecutor.CodeScanning, State: prosecutor.Red, Findings: []prosecutor.Finding{alert}},
 			{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants}}, prosecutor.Block, []string{alert.Claim, survivors.Claim}},

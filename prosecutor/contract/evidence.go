@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
@@ -53,7 +54,7 @@ func evidenceFindings(all []prosecutor.Evidence) []prosecutor.Finding {
 				own = append(own, fromEvidence(e.Source, f))
 			}
 		}
-		if s := SurvivorFinding(e); s != nil && !holds(own, s.ID) {
+		if s := SurvivorFinding(e); s != nil && !holds(own, s.ID) && !listed(own, e.Survivors) {
 			own = append(own, *s)
 		}
 		list = append(list, own...)
@@ -89,6 +90,18 @@ func holds(list []prosecutor.Finding, id string) bool {
 		}
 	}
 	return false
+}
+
+// listed reports whether each survivor has a finding of its own that no model can overrule.
+func listed(list []prosecutor.Finding, survivors []prosecutor.Survivor) bool {
+	for _, s := range survivors {
+		if !slices.ContainsFunc(list, func(f prosecutor.Finding) bool {
+			return f.Severity == prosecutor.Critical && f.Charge == prosecutor.ChargeTests && f.Anchor != nil && f.Anchor.Path == s.Path && f.Anchor.Line == s.Line
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 func blocks(list []prosecutor.Finding) bool {

@@ -17,11 +17,11 @@ import (
 // MaxDepth is how deep objects and arrays may nest. An answer needs four levels.
 const MaxDepth = 16
 
-// The longest number literal and the largest decimal exponent: beyond them a number has no use in an answer, and
-// arbitrary-precision arithmetic on it costs memory.
+// The longest number literal and the largest decimal exponent, that of the smallest number a float64 can hold: beyond them a
+// number has no use in an answer, and arbitrary-precision arithmetic on it costs memory.
 const (
 	maxNumberLength   = 64
-	maxNumberExponent = 308
+	maxNumberExponent = 324
 )
 
 // Object is a JSON object with its members in their order, repeated names included.

@@ -33,6 +33,8 @@ func TestParse(t *testing.T) {
 		{name: "name twice inside", text: `{"a":[{"b":1,"b":1}]}`, want: object{{"a", array{object{{"b", json.Number("1")}, {"b", json.Number("1")}}}}}, problems: []string{`"b" is given twice`}},
 		{name: "deep enough", text: deep(2), want: object{{"a", object{{"a", json.Number("1")}}}}},
 		{name: "huge exponent", text: `{"a":1e999999999}`, want: object{{"a", strictjson.Omitted{}}}, problems: []string{"out of range"}},
+		{name: "smallest float", text: `{"a":5e-324}`, want: object{{"a", json.Number("5e-324")}}},
+		{name: "below the smallest float", text: `{"a":5e-325}`, want: object{{"a", strictjson.Omitted{}}}, problems: []string{"out of range"}},
 		{name: "tiny exponent", text: `{"a":1e-999999999}`, want: object{{"a", strictjson.Omitted{}}}, problems: []string{"out of range"}},
 		{name: "exponent beyond integers", text: `{"a":1e99999999999999999999}`, want: object{{"a", strictjson.Omitted{}}}, problems: []string{"out of range"}},
 		{name: "long number", text: `{"a":` + strings.Repeat("9", 65) + `}`, want: object{{"a", strictjson.Omitted{}}}, problems: []string{"out of range"}},
