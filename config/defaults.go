@@ -114,8 +114,9 @@ func DefaultServer() *Server {
 			RESTURL: "https://api.github.com/", GraphQLURL: "https://api.github.com/graphql", HTMLURL: "https://github.com",
 			WriteRate: 1,
 		},
-		HTTP:     HTTPConfig{Listen: ":8080", Shutdown: Duration(30 * time.Second)},
-		Database: DatabaseConfig{URLEnv: "DATABASE_URL", File: "prosecutor.db"},
-		Workers:  8,
+		HTTP:       HTTPConfig{Listen: ":8080", Shutdown: Duration(30 * time.Second)},
+		Database:   DatabaseConfig{URLEnv: "DATABASE_URL", File: "prosecutor.db"},
+		Workers:    8,
+		HollowTest: HollowTestServer{Sandbox: SandboxBubblewrap, Concurrency: 1, MaxBudget: Duration(15 * time.Minute)},
 	}
 }

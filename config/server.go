@@ -14,6 +14,26 @@ type Server struct {
 	Database DatabaseConfig `yaml:"database"`
 	// How many cases are judged at the same time. Default 8; 1 to 256.
 	Workers int `yaml:"workers" check:"min=1 max=256"`
+	// How the tests of a change are run for mutation testing (hollow_test.where: sandbox in a policy).
+	HollowTest HollowTestServer `yaml:"hollow_test"`
+}
+
+// The settings of hollow_test.sandbox.
+const (
+	SandboxBubblewrap = "bubblewrap"
+	SandboxNone       = "none"
+)
+
+// HollowTestServer is the operator's side of mutation testing.
+type HollowTestServer struct {
+	// What confines the tests of a change, which are code that nobody has judged yet. "bubblewrap" runs them without network,
+	// on a read-only system; where it cannot, nothing runs and the evidence is unavailable. "none" runs them with the rights
+	// of this process: anybody who can open a pull request runs code here. Default bubblewrap.
+	Sandbox string `yaml:"sandbox" check:"enum=bubblewrap|none"`
+	// How many changes are measured at the same time. Each uses every processor. Default 1; 1 to 16.
+	Concurrency int `yaml:"concurrency" check:"min=1 max=16"`
+	// The most time that one measurement gets, whatever hollow_test.budget of a policy says. Default 15m; 10s to 6h.
+	MaxBudget Duration `yaml:"max_budget" check:"min=10s max=6h"`
 }
 
 // GitHubConfig is the App's side of GitHub. The names of the environment variables are Probot's.

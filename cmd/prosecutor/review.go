@@ -19,8 +19,10 @@ import (
 	"github.com/prosecutor-bot/prosecutor/convergence/store"
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/attribution"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/evidence"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/gitrepo"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest/runner"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge/factory"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge/static"
@@ -50,6 +52,7 @@ type reviewOptions struct {
 	format           string
 	explain          bool
 	noLedger         bool
+	noHollowTest     bool
 
 	getenv         func(string) string
 	stdin          io.Reader
@@ -66,6 +69,9 @@ func newReviewCommand() *cobra.Command {
 The policy is read from .github/prosecutor.yml at the base, so that a change cannot relax its own gate. Judges
 come from the server file (--config, PROSECUTOR_CONFIG, ./prosecutor-server.yml); without one the built-in
 static rules judge. The ledger of the branch is kept in $XDG_STATE_HOME/prosecutor.
+
+The tests of the change are run against mutants of its lines (hollow_test in the policy), in a sandbox: without
+bubblewrap that evidence is unavailable, unless the server file says hollow_test.sandbox: none.
 
 Exit code 0: ADVANCE. 2: LOOP_BACK or ESCALATE. 1: nothing was decided.`,
 		Example: `  prosecutor review --base main
@@ -88,6 +94,7 @@ Exit code 0: ADVANCE. 2: LOOP_BACK or ESCALATE. 1: nothing was decided.`,
 	f.StringSliceVar(&o.judges, "judge", nil, "only these judges of the server file, by name; static is the built-in rules")
 	f.StringVar(&o.format, "format", formatText, "text, json, md or sarif")
 	f.BoolVar(&o.explain, "explain", false, "show every rule that fired")
+	f.BoolVar(&o.noHollowTest, "no-hollow-test", false, "do not run the tests against mutants of the change; that evidence is unavailable then")
 	f.BoolVar(&o.noLedger, "no-ledger", false, "decide as if the branch had never been seen, and record nothing")
 	return cmd
 }
@@ -139,6 +146,12 @@ func runReview(ctx context.Context, o reviewOptions) error {
 	}
 	shown := newProgress(terminalOf(o.stderr, o.getenv), o.stderr)
 	c.Observer = shown
+	if !o.noHollowTest {
+		bar := newHollowBar(terminalOf(o.stderr, o.getenv), o.stderr)
+		if c.HollowTest, err = hollowTest(ctx, repo, server, &c, bar); err != nil {
+			return err
+		}
+	}
 	result, err := bench.Prosecute(ctx, c)
 	shown.clear()
 	if err != nil {
@@ -149,6 +162,24 @@ func runReview(ctx context.Context, o reviewOptions) error {
 		return err
 	}
 	return exitOf(result.Ruling)
+}
+
+// hollowTest measures the head in the sandbox, or as the server file says.
+func hollowTest(ctx context.Context, repo *gitrepo.Repo, server *config.Server, c *review.Case, bar *hollowBar) (func(context.Context, *diff.Diff) (prosecutor.Evidence, error), error) {
+	tree, err := repo.WorkTree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in, policy, head := runner.ConfinementOf(server.HollowTest), c.Policy.HollowTest, c.ID.Head
+	policy.Budget = min(policy.Budget, server.HollowTest.MaxBudget)
+	return func(ctx context.Context, d *diff.Diff) (prosecutor.Evidence, error) {
+		defer bar.clear()
+		e, _ := runner.Evidence(ctx, runner.Change{
+			Head: head, Diff: d, WorkTree: tree,
+			Checkout: func(ctx context.Context, dir string) error { return repo.Checkout(ctx, head, dir) },
+		}, policy, in, runner.Options{Progress: bar.show})
+		return e, ctx.Err()
+	}, nil
 }
 
 // exitOf is the exit code of a ruling. Only a decision has another one than failure.

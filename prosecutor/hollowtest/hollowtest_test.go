@@ -1,6 +1,8 @@
 package hollowtest_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,10 +183,11 @@ func TestOutcomes(t *testing.T) {
 
 func TestFindings(t *testing.T) {
 	run := hollowtest.Run{
-		Files: []hollowtest.FileRun{{Path: "a.go", Generated: 4, Survived: 2, NotCovered: 1, Killed: 1}, {Path: "b.go", Generated: 1, NotCovered: 1}},
-		Survivors: []prosecutor.Survivor{
-			{Path: "a.go", Line: 3, Operator: "boundary", Original: "n < 10", Mutated: "n <= 10"},
-			{Path: "a.go", Line: 8, Operator: "boundary", Original: "n < 10", Mutated: "n <= 10"},
+		Files: []hollowtest.FileRun{{Path: "a.go", Generated: 5, Survived: 3, NotCovered: 1, Killed: 1}, {Path: "b.go", Generated: 1, NotCovered: 1}},
+		Survivors: []hollowtest.Survivor{
+			{prosecutor.Survivor{Path: "a.go", Line: 3, Operator: "boundary", Original: "n < 10", Mutated: "n <= 10"}, []string{"TestN"}, "no test has both sides equal"},
+			{prosecutor.Survivor{Path: "a.go", Line: 3, Operator: "literal_int", Original: "10", Mutated: "11"}, nil, ""},
+			{prosecutor.Survivor{Path: "a.go", Line: 8, Operator: "boundary", Original: "n < 10", Mutated: "n <= 10"}, []string{"TestN", "TestM"}, ""},
 		},
 		Uncovered: []prosecutor.Survivor{{Path: "a.go", Line: 20, Operator: "return", Original: "return `x`\n"}},
 	}
@@ -207,8 +210,10 @@ func TestFindings(t *testing.T) {
 		}
 	}
 	want := []short{
-		{"surviving-mutant", prosecutor.Critical, "a.go", 3, "No test fails when `n < 10` becomes `n <= 10` (boundary).", ""},
-		{"surviving-mutant", prosecutor.Critical, "a.go", 8, "No test fails when `n < 10` becomes `n <= 10` (boundary). This is place 2 in the file.", ""},
+		{"surviving-mutant", prosecutor.Critical, "a.go", 3, "No test fails when `n < 10` becomes `n <= 10` (boundary).",
+			"It is run by TestN, which passes. On the same line survive too: `10` as `11` (literal_int)."},
+		{"surviving-mutant", prosecutor.Critical, "a.go", 8, "No test fails when `n < 10` becomes `n <= 10` (boundary). This is place 2 in the file.",
+			"It is run by TestN, TestM, which pass."},
 		{"not-covered", prosecutor.High, "a.go", 20, "No test reaches some of the changed code.",
 			"1 mutant of the changed lines in no test's reach: line 20: \"return `x`\\n\" (return)"},
 		{"not-covered", prosecutor.High, "b.go", 0, "No test reaches some of the changed code.", "1 mutant of the changed lines in no test's reach"},
@@ -219,8 +224,11 @@ func TestFindings(t *testing.T) {
 	if len(ids) != len(want) {
 		t.Errorf("%d identities of %d findings", len(ids), len(want))
 	}
-	if diff := cmp.Diff(run.Survivors, o.Survivors); diff != "" {
-		t.Errorf("survivors:\n%s", diff)
+	if want := []prosecutor.Survivor{run.Survivors[0].Survivor, run.Survivors[1].Survivor, run.Survivors[2].Survivor}; !slices.Equal(want, o.Survivors) {
+		t.Errorf("survivors: %+v, want %+v", o.Survivors, want)
+	}
+	if got := o.Findings[0].Suggestion; got != "No test has both sides equal." {
+		t.Errorf("suggestion %q", got)
 	}
 	run.Survivors[0].Line = 30
 	if moved := hollowtest.Decide(run, config.HollowTest{}); moved.Findings[0].ID != o.Findings[0].ID {
@@ -232,6 +240,31 @@ func TestFindings(t *testing.T) {
 	reported := hollowtest.Decide(run, config.HollowTest{NotCovered: config.NotCoveredReport})
 	if len(reported.Findings) != 1 || reported.Findings[0].Severity.Blocks() {
 		t.Errorf("%+v", reported.Findings)
+	}
+}
+
+// Nobody reads a hundred survivors: one a line, seven a file and twenty a change are listed, and the rest is counted.
+func TestFindingsAreBounded(t *testing.T) {
+	var run hollowtest.Run
+	for file := range 4 {
+		name := string(rune('a'+file)) + ".go"
+		for line := range 10 {
+			for _, op := range []string{"x", "y"} {
+				run.Survivors = append(run.Survivors, hollowtest.Survivor{Survivor: prosecutor.Survivor{Path: name, Line: line + 1, Operator: op, Original: "a", Mutated: "b"}})
+			}
+		}
+		run.Files = append(run.Files, hollowtest.FileRun{Path: name, Generated: 20, Survived: 20})
+	}
+	o := hollowtest.Decide(run, config.HollowTest{})
+	count := map[string]int{}
+	for _, f := range o.Findings {
+		count[f.Place.Path]++
+	}
+	if want := map[string]int{"a.go": 7, "b.go": 7, "c.go": 6}; !maps.Equal(count, want) || len(o.Survivors) != 80 {
+		t.Errorf("findings by file: %v, want %v; %d survivors", count, want, len(o.Survivors))
+	}
+	if want := "80 mutants, 80 survived; 40 survivors not listed here: prosecutor hollow-test shows all"; o.Detail != want {
+		t.Errorf("%q, want %q", o.Detail, want)
 	}
 }
 

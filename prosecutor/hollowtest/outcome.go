@@ -74,8 +74,15 @@ type Run struct {
 	Detail  string // of the problem, for people
 	// Survivors and Uncovered describe the mutants that the files count as survived and not covered. Either list may be
 	// shorter than the count (reports are capped), the counts decide.
-	Survivors []prosecutor.Survivor
+	Survivors []Survivor
 	Uncovered []prosecutor.Survivor
+}
+
+// Survivor is a mutant that survived, with what helps to write the missing test.
+type Survivor struct {
+	prosecutor.Survivor
+	Tests []string // that run it and pass
+	Hint  string   // of the missing assertion
 }
 
 // Why is the reason of an outcome in one word.
@@ -133,7 +140,12 @@ func Decide(r Run, p config.HollowTest) Outcome {
 			why = WhyNotCovered
 		}
 		o := outcome(prosecutor.Red, why, summary(total, r))
-		o.Survivors = r.Survivors
+		if n := unlisted(r.Survivors); n > 0 {
+			o.Detail += fmt.Sprintf("; %s not listed here: prosecutor hollow-test shows all", plural(n, "survivor"))
+		}
+		for _, s := range r.Survivors {
+			o.Survivors = append(o.Survivors, s.Survivor)
+		}
 		o.Findings = findings(r, report)
 		return o
 	}
@@ -274,13 +286,16 @@ func plural(n int, noun string) string {
 func findings(r Run, report bool) []prosecutor.Finding {
 	var all []prosecutor.Finding
 	seen := make(map[string]int)
-	for _, s := range r.Survivors {
+	for _, line := range shown(r.Survivors) {
+		s := line[0]
 		claim := fmt.Sprintf("No test fails when %s becomes %s (%s).", code(s.Original), code(s.Mutated), s.Operator)
 		// The identity holds no line numbers, so that twins in one file are told apart by their order.
 		if seen[s.Path+"\x00"+claim]++; seen[s.Path+"\x00"+claim] > 1 {
 			claim += fmt.Sprintf(" This is place %d in the file.", seen[s.Path+"\x00"+claim])
 		}
-		all = append(all, finding(RuleSurvivor, prosecutor.Critical, s.Path, s.Line, claim, ""))
+		f := finding(RuleSurvivor, prosecutor.Critical, s.Path, s.Line, claim, proof(line))
+		f.Suggestion = advice(s.Hint)
+		all = append(all, f)
 	}
 	for _, f := range r.Files {
 		if f.NotCovered == 0 {
@@ -307,6 +322,75 @@ func findings(r Run, report bool) []prosecutor.Finding {
 		all = append(all, finding(RuleNotCovered, severity, f.Path, line, "No test reaches some of the changed code.", evidence))
 	}
 	return all
+}
+
+// How many survivors have a finding of their own: one a line, so many a file and a change. More would not be read; all mutants
+// of a line nearly always have one fate (Petrovic et al., ICSE 2021, whose bound for a file this is).
+const (
+	mostOfFile   = 7
+	mostOfChange = 20
+)
+
+// shown groups the survivors by line, and leaves out the lines beyond the bounds.
+func shown(survivors []Survivor) [][]Survivor {
+	type place struct {
+		path string
+		line int
+	}
+	at := make(map[place]int)
+	files := make(map[string]int)
+	var lines [][]Survivor
+	for _, s := range survivors {
+		p := place{s.Path, s.Line}
+		if i, ok := at[p]; ok {
+			lines[i] = append(lines[i], s)
+			continue
+		}
+		if files[s.Path] == mostOfFile || len(lines) == mostOfChange {
+			continue
+		}
+		files[s.Path]++
+		at[p] = len(lines)
+		lines = append(lines, []Survivor{s})
+	}
+	return lines
+}
+
+// unlisted counts the survivors without a finding.
+func unlisted(survivors []Survivor) int {
+	n := len(survivors)
+	for _, line := range shown(survivors) {
+		n -= len(line)
+	}
+	return n
+}
+
+// proof says which tests pass with the first survivor of a line, and what else of the line survives.
+func proof(line []Survivor) string {
+	var parts []string
+	switch tests := line[0].Tests; len(tests) {
+	case 0:
+	case 1:
+		parts = append(parts, "It is run by "+tests[0]+", which passes.")
+	default:
+		parts = append(parts, "It is run by "+some(tests)+", which pass.")
+	}
+	var others []string
+	for _, s := range line[1:] {
+		others = append(others, fmt.Sprintf("%s as %s (%s)", code(s.Original), code(s.Mutated), s.Operator))
+	}
+	if len(others) > 0 {
+		parts = append(parts, "On the same line survive too: "+some(others)+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// advice turns a hint into a sentence.
+func advice(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return strings.ToUpper(hint[:1]) + hint[1:] + "."
 }
 
 // code writes a piece of code into a sentence on one line.

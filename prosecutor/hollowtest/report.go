@@ -181,7 +181,7 @@ func (r *Report) Facts() Run {
 		survivor := prosecutor.Survivor{Path: m.File, Line: m.Line, Original: m.Original, Mutated: m.Mutated, Operator: m.Operator}
 		switch m.Status {
 		case Survived:
-			run.Survivors = append(run.Survivors, survivor)
+			run.Survivors = append(run.Survivors, Survivor{survivor, m.Tests, m.Hint})
 		case NotCovered:
 			run.Uncovered = append(run.Uncovered, survivor)
 		}

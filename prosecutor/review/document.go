@@ -214,7 +214,7 @@ func next(r convergence.Ruling) string {
 			case convergence.NoChange:
 				return "Commit the change, or name other refs: the two compared here do not differ."
 			case convergence.RedEvidence:
-				return "Fix what blocks and run again. A finding that is meant can be accepted on the base branch (static_rules.accepted in the policy)."
+				return "Fix what blocks and run again. A finding that is meant can be accepted on the base branch (static_rules.accepted and hollow_test.accepted in the policy)."
 			default:
 				return "Fix what blocks, commit, and run again."
 			}

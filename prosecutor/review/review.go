@@ -45,8 +45,11 @@ type Case struct {
 	ReadBase ReadFile // a file at the base
 	ReadHead ReadFile // a file at the head
 
-	// Evidence of every source but the static rules, which are run here. Without any of hollow-test it counts as not run.
+	// Evidence of every source but the static rules, which are run here.
 	Evidence []prosecutor.Evidence
+	// HollowTest measures the change, whose diff is the one of the case. It is asked once, and only when somebody may still
+	// judge the case and lines could be mutated. Without it, and without evidence of it above, hollow-test counts as not run.
+	HollowTest func(ctx context.Context, d *diff.Diff) (prosecutor.Evidence, error)
 
 	Event  convergence.Event
 	Sender convergence.Sender
@@ -171,7 +174,7 @@ func (b *Bench) Prosecute(ctx context.Context, c Case) (*Result, error) {
 	}
 	r.Evidence = append(slices.Clone(c.Evidence), evidence.Static(found, c.Policy.StaticRules.Accepted))
 	if !slices.ContainsFunc(c.Evidence, func(e prosecutor.Evidence) bool { return e.Source == prosecutor.HollowTest }) {
-		hollow, err := unmeasured(d, c.Policy.HollowTest, c.Stage)
+		hollow, err := c.measure(ctx, d, brief.Text)
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,14 @@ const (
 	Plain     Confinement = "none"    // with the rights of this process
 )
 
+// ConfinementOf is where the server's configuration has tests run. Whatever it does not name is the sandbox.
+func ConfinementOf(c config.HollowTestServer) Confinement {
+	if c.Sandbox == config.SandboxNone {
+		return Plain
+	}
+	return Sandboxed
+}
+
 // Evidence measures a change and returns its evidence (semantics 5), with the report it comes from. Without a sandbox
 // the evidence is unavailable and says why; nothing runs outside of one unless in says so. The report is nil when nothing
 // was run. o.Exec and o.Fetch are not asked for: they follow from in. It never fails: what went wrong is in the evidence.
@@ -31,7 +39,7 @@ func Evidence(ctx context.Context, c Change, p config.HollowTest, in Confinement
 		return hollowtest.Decide(hollowtest.Run{}, p).Evidence, nil
 	}
 	if p.Where == config.WhereCI {
-		return evidence.Unavailable(prosecutor.HollowTest, "the repository's own workflow measures it (hollow_test.where: ci)"), nil
+		return evidence.Unavailable(prosecutor.HollowTest, "the repository's own workflow measures it, on GitHub (hollow_test.where: ci)"), nil
 	}
 	r, err := measureIn(ctx, c, p, in, o)
 	if err != nil {
@@ -87,17 +95,4 @@ func Executors(ctx context.Context, scratch string, in Confinement) (run, fetch 
 	default:
 		return nil, nil, fmt.Errorf("tests cannot run in %q: it is sandbox or none", in)
 	}
-}
-
-// Once is Evidence through a memo: a head is measured once, however often it is asked for (semantics 3). An interrupted
-// measurement is not remembered. The report is nil when the memo knew the answer.
-func Once(ctx context.Context, m *evidence.Memo, c Change, p config.HollowTest, in Confinement, o Options) (prosecutor.Evidence, *hollowtest.Report, error) {
-	var report *hollowtest.Report
-	key := c.Head + " " + fmt.Sprintf("%+v", p)
-	e, err := m.Once(ctx, key, func(ctx context.Context) (prosecutor.Evidence, error) {
-		var e prosecutor.Evidence
-		e, report = Evidence(ctx, c, p, in, o)
-		return e, ctx.Err()
-	})
-	return e, report, err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/prosecutor-bot/prosecutor/config"
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
-	"github.com/prosecutor-bot/prosecutor/prosecutor/evidence"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest/process"
 )
@@ -249,27 +248,6 @@ func TestNoSandboxIsUnavailable(t *testing.T) {
 	e, r := Evidence(t.Context(), ch, policy, Sandboxed, Options{})
 	if e.State != prosecutor.Unavailable || !strings.Contains(e.Detail, "no sandbox") || r != nil || ran {
 		t.Errorf("%s: %s, %v, %t", e.State, e.Detail, r, ran)
-	}
-}
-
-func TestAHeadIsMeasuredOnce(t *testing.T) {
-	ch, n := pythonChange(t), 0
-	checkout := ch.Checkout
-	ch.Checkout = func(ctx context.Context, dir string) error { n++; return checkout(ctx, dir) }
-	memo := evidence.NewMemo(0)
-	for range 3 {
-		e, _, err := Once(t.Context(), memo, ch, policy, Plain, Options{})
-		if err != nil || e.State != prosecutor.Red {
-			t.Fatal(e, err)
-		}
-	}
-	if n != 1 {
-		t.Errorf("measured %d times", n)
-	}
-	p := policy
-	p.Command = ""
-	if e, _, err := Once(t.Context(), memo, ch, p, Plain, Options{}); err != nil || e.State == prosecutor.Red {
-		t.Errorf("another policy has the same answer: %v, %v", e, err)
 	}
 }
 
