@@ -20,6 +20,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/app/webhook"
+	"github.com/prosecutor-bot/prosecutor/config"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/panel"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
@@ -36,6 +37,8 @@ type Options struct {
 	Secrets [][]byte // of the webhook; any of them is accepted
 	GitDir  string   // for clones of changes that GitHub does not show in full; empty: such changes have unseen files
 	Version string
+	// HollowTest says how tests of changes are run. The zero value is the default of the server file.
+	HollowTest config.HollowTestServer
 
 	Queue    queue.Options
 	Now      func() time.Time      // nil means time.Now
@@ -88,6 +91,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if a.o.ReconcileAfter <= 0 {
 		a.o.ReconcileAfter = 2 * time.Minute
 	}
+	if a.o.HollowTest == (config.HollowTestServer{}) {
+		a.o.HollowTest = config.DefaultServer().HollowTest
+	}
 	var err error
 	if a.pool, err = judge.NewPool(o.Judges, judge.PoolOptions{Limits: o.Limits, Now: o.Now}); err != nil {
 		return nil, err
@@ -111,11 +117,17 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if qo.Registry == nil {
 		qo.Registry = o.Registry
 	}
+	if qo.Measurers == 0 {
+		qo.Measurers = a.o.HollowTest.Concurrency
+	}
+	if qo.MeasureTimeout == 0 {
+		qo.MeasureTimeout = time.Duration(a.o.HollowTest.MaxBudget) + fetchTime
+	}
 	if a.queue, err = queue.New(ctx, o.Store, qo); err != nil {
 		return nil, err
 	}
 	a.queue.Handle(queue.Workers{
-		Judge: a.judge, Publish: a.publish, Resolve: a.resolving(), Command: a.command, GaveUp: a.gaveUp,
+		Judge: a.judge, Publish: a.publish, Resolve: a.resolving(), Command: a.command, Measure: a.measure, GaveUp: a.gaveUp,
 	})
 	a.hook, err = webhook.New(webhook.Options{
 		Secrets: o.Secrets, Store: o.Store, Queue: a.queue, AppID: o.AppID, Login: o.Slug + "[bot]", Logger: logs, Registry: o.Registry,

@@ -13,7 +13,10 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/publish"
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
+	"github.com/prosecutor-bot/prosecutor/config"
 	"github.com/prosecutor-bot/prosecutor/convergence"
+	"github.com/prosecutor-bot/prosecutor/prosecutor"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
 )
 
@@ -89,6 +92,10 @@ func (w *judging) collectGroup(ctx context.Context, announced func() error) (rev
 func (w *judging) complete(c review.Case) review.Case {
 	c.ID.Key = w.run.LedgerKey()
 	c.Event, c.Sender = w.run.Event, w.run.Sender
+	if c.Policy != nil && c.Policy.HollowTest.Where == config.WhereSandbox {
+		p := c.Policy.HollowTest
+		c.HollowTest = func(ctx context.Context, _ *diff.Diff) (prosecutor.Evidence, error) { return w.hollowTest(ctx, p) }
+	}
 	if dry := w.run.Options.Dry; c.Policy != nil && dry > c.Policy.Prosecution.DryPasses {
 		policy := *c.Policy
 		policy.Prosecution.DryPasses = dry

@@ -112,5 +112,9 @@ func (a *App) publishedAs(ctx context.Context, run store.Run, p publish.Publishe
 // next sweep, since its ruling stands.
 func (a *App) gaveUp(ctx context.Context, job queue.Job, cause error) {
 	a.log.Error().Err(cause).Str("kind", job.Kind()).Msg("a job was given up")
+	if m, ok := job.(queue.MeasureArgs); ok {
+		a.measuredNothing(ctx, m, cause)
+		return
+	}
 	a.queue.GiveUp(ctx, job, cause)
 }

@@ -35,6 +35,7 @@ func DefaultPolicy() *Policy {
 			NotCovered:  NotCoveredRed,
 			Budget:      Duration(2 * time.Minute),
 			Where:       WhereSandbox,
+			CI:          HollowTestCI{Check: "hollow-test", Workflow: ".github/workflows/hollow-test.yml"},
 			SourceGlobs: []string{},
 			TestGlobs:   []string{},
 			Accepted:    []AcceptedMutant{},

@@ -213,12 +213,23 @@ type HollowTest struct {
 	// Where the tests run. "sandbox" is a container of the server; "ci" is a workflow of the repository that reports its
 	// result. Default sandbox.
 	Where string `yaml:"where" check:"enum=sandbox|ci"`
+	// Which job reports the result under where: ci.
+	CI HollowTestCI `yaml:"ci"`
 	// Globs of files that are source code although they look like tests. Default none.
 	SourceGlobs []string `yaml:"source_globs" check:"glob"`
 	// Globs of files that are tests although they look like source code. Default none.
 	TestGlobs []string `yaml:"test_globs" check:"glob"`
 	// Surviving mutants that people have found to be equivalent to the original code. Default none.
 	Accepted []AcceptedMutant `yaml:"accepted"`
+}
+
+// HollowTestCI names the job of GitHub Actions whose check run carries the result of "prosecutor hollow-test --format github".
+type HollowTestCI struct {
+	// The name of the check run, which is that of the job. Default hollow-test.
+	Check string `yaml:"check" check:"text"`
+	// The path of the workflow file. A check run of that name from another workflow, or another App, is no evidence.
+	// Default .github/workflows/hollow-test.yml.
+	Workflow string `yaml:"workflow" check:"path"`
 }
 
 // Configured reports whether the repository asks for hollow-test itself: it requires it, names a command, or has it run in CI.

@@ -35,6 +35,7 @@ func TestDefaults(t *testing.T) {
 		CodeScanning: CodeScanning{Severity: "all"},
 		Checks:       Checks{Required: []string{}, Wait: Duration(30 * time.Minute)},
 		HollowTest: HollowTest{Mode: "gate", NotCovered: "red", Budget: Duration(2 * time.Minute), Where: "sandbox",
+			CI:          HollowTestCI{Check: "hollow-test", Workflow: ".github/workflows/hollow-test.yml"},
 			SourceGlobs: []string{}, TestGlobs: []string{}, Accepted: []AcceptedMutant{}},
 		StaticRules: StaticRules{Accepted: []AcceptedRule{}},
 		Escalation:  Escalation{Reviewers: []string{}},
@@ -380,4 +381,4 @@ func checkComment(t *testing.T, name, doc string, f field, value reflect.Value) 
 }
 
 // pinnedHash is the hash of the default policy.
-const pinnedHash = "769efa4b61ff375d4c76c8231ffe9ee4c5747a04434f02e6af1e0e11839eed21"
+const pinnedHash = "cb2ea988ba8ea14a526b3f941f9916f246fdd304bc1c7b9e24d7cd2bfc292b2c"

@@ -309,6 +309,7 @@ func (c *Collector) collect(ctx context.Context, s *session, f *File, p *pull, a
 	f.Closing = spec.closing
 	f.Notes = append(f.Notes, spec.notes...)
 	c.settle(f, policy, read, spec.text, scan, tip)
+	f.Case.HollowTest = s.hollowCI(f, tip)
 	return head.readBinaries(ctx, read.binaries, f.Case.Policy.Diff.BinaryAllow)
 }
 

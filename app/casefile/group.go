@@ -160,6 +160,7 @@ func (c *Collector) CollectGroup(ctx context.Context, r GroupRequest) (*Group, e
 		return nil, err
 	}
 	g.settle(c, policy, read, scan, tip, pulls)
+	g.Case.HollowTest = s.hollowCI(&g.File, tip)
 	if err := head.readBinaries(ctx, read.binaries, g.Case.Policy.Diff.BinaryAllow); err != nil {
 		return nil, err
 	}

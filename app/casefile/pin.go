@@ -36,7 +36,7 @@ type session struct {
 func permissions() map[string]string {
 	return map[string]string{
 		"contents": "read", "pull_requests": "read", "issues": "read", "checks": "read", "statuses": "read",
-		"security_events": "read", "metadata": "read",
+		"security_events": "read", "metadata": "read", "actions": "read",
 	}
 }
 

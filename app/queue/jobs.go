@@ -24,6 +24,7 @@ const (
 	laneJudge   = "judge"
 	lanePublish = "publish"
 	laneControl = "control"
+	laneMeasure = "measure"
 )
 
 // JudgeArgs is a job that judges a run.
@@ -57,6 +58,11 @@ type CommandArgs struct {
 	Delivery int64 `json:"delivery" river:"unique"`
 }
 
+// MeasureArgs is a job that runs the tests of a head against mutants of its change, in the sandbox, and stores the evidence.
+type MeasureArgs struct {
+	Measurement int64 `json:"measurement" river:"unique"`
+}
+
 // Kind implements river.JobArgs. A kind must never be renamed: jobs of the old name would be stranded.
 func (JudgeArgs) Kind() string { return "judge" }
 
@@ -69,10 +75,14 @@ func (ResolveArgs) Kind() string { return "resolve" }
 // Kind implements river.JobArgs.
 func (CommandArgs) Kind() string { return "command" }
 
+// Kind implements river.JobArgs.
+func (MeasureArgs) Kind() string { return "measure" }
+
 func (JudgeArgs) lane() string   { return laneJudge }
 func (PublishArgs) lane() string { return lanePublish }
 func (ResolveArgs) lane() string { return laneControl }
 func (CommandArgs) lane() string { return laneControl }
+func (MeasureArgs) lane() string { return laneMeasure }
 
 func (JudgeArgs) attempts() int { return 6 }
 
@@ -80,6 +90,9 @@ func (JudgeArgs) attempts() int { return 6 }
 func (PublishArgs) attempts() int { return 12 }
 func (ResolveArgs) attempts() int { return 8 }
 func (CommandArgs) attempts() int { return 8 }
+
+// A measurement fails where the repository cannot be fetched. What its tests do is no failure.
+func (MeasureArgs) attempts() int { return 5 }
 
 // again reports whether a job that runs already has to run once more when another one like it is enqueued. A judge job does
 // not: its run knows of the news. A command is given once.
@@ -108,6 +121,7 @@ type Workers struct {
 	Publish func(ctx context.Context, job PublishArgs) error
 	Resolve func(ctx context.Context, job ResolveArgs) error
 	Command func(ctx context.Context, job CommandArgs) error
+	Measure func(ctx context.Context, job MeasureArgs) error
 	// GaveUp is called after the last attempt of a job has failed, or Cancel was returned, before the job is put away. The
 	// default is the queue's GiveUp. It is not called for a job that died with its processes: Orphans finds the runs of those.
 	GaveUp func(ctx context.Context, job Job, cause error)
@@ -164,10 +178,14 @@ type worker[T Job] struct {
 // Timeout implements river.Worker.
 func (w *worker[T]) Timeout(*river.Job[T]) time.Duration {
 	var job T
-	if job.lane() == laneJudge {
+	switch job.lane() {
+	case laneJudge:
 		return w.q.o.JudgeTimeout
+	case laneMeasure:
+		return w.q.o.MeasureTimeout
+	default:
+		return w.q.o.Timeout
 	}
-	return w.q.o.Timeout
 }
 
 // Work implements river.Worker.

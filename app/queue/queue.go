@@ -56,11 +56,12 @@ type Queue interface {
 
 // Options of a queue. The zero value is ready for use; the workers are set by Handle.
 type Options struct {
-	// How many jobs of each kind this process does at the same time: judge (8), publish (4), resolve and command together (4).
-	Judges, Publishers, Controllers int
-	// JudgeTimeout is how long a judge job may run (10m), Timeout how long any other one (2m). A judge job that seems to run
-	// for two minutes longer than that is taken for dead.
-	JudgeTimeout, Timeout time.Duration
+	// How many jobs of each kind this process does at the same time: judge (8), publish (4), resolve and command together (4),
+	// measure (1).
+	Judges, Publishers, Controllers, Measurers int
+	// JudgeTimeout is how long a judge job may run (10m), MeasureTimeout how long a measure job (30m), Timeout how long any
+	// other one (2m). A job that seems to run for longer, and for two minutes longer than a judge job may, is taken for dead.
+	JudgeTimeout, MeasureTimeout, Timeout time.Duration
 	// Heartbeat is how often a process shows that it lives (15s), and Dead after what silence its jobs are given to others
 	// (60s).
 	Heartbeat, Dead time.Duration
@@ -92,7 +93,9 @@ func (o Options) withDefaults() Options {
 	number(&o.Judges, 8)
 	number(&o.Publishers, 4)
 	number(&o.Controllers, 4)
+	number(&o.Measurers, 1)
 	duration(&o.JudgeTimeout, 10*time.Minute)
+	duration(&o.MeasureTimeout, 30*time.Minute)
 	duration(&o.Timeout, 2*time.Minute)
 	duration(&o.Heartbeat, 15*time.Second)
 	duration(&o.Dead, 60*time.Second)
@@ -172,6 +175,7 @@ func New(ctx context.Context, st *store.Store, o Options) (*River, error) {
 		river.AddWorkerSafely(workers, &worker[PublishArgs]{q: q, pick: func(w *Workers) func(context.Context, PublishArgs) error { return w.Publish }}),
 		river.AddWorkerSafely(workers, &worker[ResolveArgs]{q: q, pick: func(w *Workers) func(context.Context, ResolveArgs) error { return w.Resolve }}),
 		river.AddWorkerSafely(workers, &worker[CommandArgs]{q: q, pick: func(w *Workers) func(context.Context, CommandArgs) error { return w.Command }}),
+		river.AddWorkerSafely(workers, &worker[MeasureArgs]{q: q, pick: func(w *Workers) func(context.Context, MeasureArgs) error { return w.Measure }}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the queue: %w", err)
@@ -179,7 +183,7 @@ func New(ctx context.Context, st *store.Store, o Options) (*River, error) {
 	q.client, err = river.NewClient(driver, &river.Config{
 		ID:                          q.id,
 		Workers:                     workers,
-		Queues:                      map[string]river.QueueConfig{laneJudge: {MaxWorkers: q.o.Judges}, lanePublish: {MaxWorkers: q.o.Publishers}, laneControl: {MaxWorkers: q.o.Controllers}},
+		Queues:                      map[string]river.QueueConfig{laneJudge: {MaxWorkers: q.o.Judges}, lanePublish: {MaxWorkers: q.o.Publishers}, laneControl: {MaxWorkers: q.o.Controllers}, laneMeasure: {MaxWorkers: q.o.Measurers}},
 		JobTimeout:                  q.o.Timeout,
 		RescueStuckJobsAfter:        max(q.o.JudgeTimeout, q.o.Timeout) + 2*time.Minute,
 		SoftStopTimeout:             q.o.Grace,
@@ -262,7 +266,7 @@ func (q *River) Wake(ctx context.Context, id int64) error {
 
 // Start implements Queue.
 func (q *River) Start(ctx context.Context) error {
-	if q.workers.Judge == nil || q.workers.Publish == nil || q.workers.Resolve == nil || q.workers.Command == nil {
+	if q.workers.Judge == nil || q.workers.Publish == nil || q.workers.Resolve == nil || q.workers.Command == nil || q.workers.Measure == nil {
 		return errors.New("the queue was started without its workers")
 	}
 	q.mu.Lock()

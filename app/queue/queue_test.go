@@ -40,6 +40,7 @@ func idle() Workers {
 		Publish: func(context.Context, PublishArgs) error { return nil },
 		Resolve: func(context.Context, ResolveArgs) error { return nil },
 		Command: func(context.Context, CommandArgs) error { return nil },
+		Measure: func(context.Context, MeasureArgs) error { return nil },
 	}
 }
 

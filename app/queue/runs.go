@@ -52,9 +52,18 @@ func judge(r store.Run) JudgeArgs {
 }
 
 // Ended does with the jobs what follows from the end of runs, as the store's Cancel methods return them: judge jobs are
-// cancelled, and publish jobs conclude what check runs there are.
+// cancelled, with what is measured for nobody else, and publish jobs conclude what check runs there are.
 func Ended(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
 	for _, r := range runs {
+		measuring, err := tx.DropMeasurements(ctx, r.RepoID, r.Head)
+		if err != nil {
+			return err
+		}
+		for _, job := range measuring {
+			if err := q.CancelTx(ctx, tx, job); err != nil {
+				return err
+			}
+		}
 		if err := q.CancelTx(ctx, tx, r.JudgeJob); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,10 @@ import (
 	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
 )
 
-// formatStryker is the mutation testing report schema of the Stryker tools.
-const formatStryker = "stryker"
+const (
+	formatStryker = "stryker" // the mutation testing report schema of the Stryker tools
+	formatGitHub  = "github"  // for the log of a job of GitHub Actions, and for the App
+)
 
 // hollowOptions are the flags of hollow-test.
 type hollowOptions struct {
@@ -78,7 +81,7 @@ Exit code 0: the tests noticed every mutant, or nothing could be mutated. 2: a m
 	f.StringVar(&o.testCmd, "test-cmd", "", "command that runs the tests, for languages other than Go")
 	f.DurationVar(&o.budget, "budget", 0, "how long the measurement may take (default: the policy's, else 2m)")
 	f.IntVar(&o.max, "max", 0, "try at most that many mutants; 0 tries all")
-	f.StringVar(&o.format, "format", formatText, "text, json, md, sarif or stryker")
+	f.StringVar(&o.format, "format", formatText, "text, json, md, sarif, stryker, or github for a job of GitHub Actions")
 	f.StringArrayVar(&o.targets, "target", nil, "measure only this file, or the files of this directory, by its path from the root of the repository; may be repeated")
 	f.BoolVar(&o.whole, "whole", false, "measure every line of the targets, not only what the change added or modified")
 	f.StringVar(&o.output, "output", "", "write the report into this file instead of standard output")
@@ -87,7 +90,7 @@ Exit code 0: the tests noticed every mutant, or nothing could be mutated. 2: a m
 }
 
 func runHollowTest(ctx context.Context, o hollowOptions) error {
-	formats := []string{formatText, formatJSON, formatMD, formatSARIF, formatStryker}
+	formats := []string{formatText, formatJSON, formatMD, formatSARIF, formatStryker, formatGitHub}
 	if !slices.Contains(formats, o.format) {
 		return fmt.Errorf("--format %q is not known: use %s", o.format, strings.Join(formats, ", "))
 	}
@@ -140,7 +143,7 @@ func runHollowTest(ctx context.Context, o hollowOptions) error {
 		}
 		return data, err
 	}
-	if err := writeHollow(o, result, source); err != nil {
+	if err := writeHollow(o, result, source, change.Head); err != nil {
 		return err
 	}
 	return hollowExit(result)
@@ -241,15 +244,15 @@ func onlyTargets(d *diff.Diff, targets []string) (*diff.Diff, error) {
 
 // writeHollow writes the report where it was asked for. A file is replaced as a whole, so that no reader finds half of
 // one.
-func writeHollow(o hollowOptions, r *hollowtest.Report, source report.Source) error {
+func writeHollow(o hollowOptions, r *hollowtest.Report, source report.Source, head string) error {
 	if o.output == "" {
-		return renderHollow(o, o.stdout, r, source, terminalOf(o.stdout, o.getenv))
+		return renderHollow(o, o.stdout, r, source, head, terminalOf(o.stdout, o.getenv))
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.output), ".prosecutor-*")
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	err = renderHollow(o, f, r, source, terminal{})
+	err = renderHollow(o, f, r, source, head, terminal{})
 	if err == nil {
 		err = f.Chmod(0o644)
 	}
@@ -263,7 +266,7 @@ func writeHollow(o hollowOptions, r *hollowtest.Report, source report.Source) er
 	return nil
 }
 
-func renderHollow(o hollowOptions, w io.Writer, r *hollowtest.Report, source report.Source, t terminal) error {
+func renderHollow(o hollowOptions, w io.Writer, r *hollowtest.Report, source report.Source, head string, t terminal) error {
 	switch o.format {
 	case formatJSON:
 		return report.HollowJSON(w, r)
@@ -273,6 +276,8 @@ func renderHollow(o hollowOptions, w io.Writer, r *hollowtest.Report, source rep
 		return report.HollowSARIF(w, r, version())
 	case formatStryker:
 		return report.HollowStryker(w, r, source, version())
+	case formatGitHub:
+		return report.HollowGitHub(w, r, source, head, rand.Text())
 	default:
 		return report.HollowText(w, r, source, report.TextOptions{Color: t.color, Width: min(t.width, 120)})
 	}

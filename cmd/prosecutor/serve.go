@@ -166,7 +166,7 @@ func serve(ctx context.Context, o serveOptions) error {
 	defer func() { _ = os.RemoveAll(gitDir) }() // temporary clones
 	a, err := app.New(ctx, app.Options{
 		Store: st, Clients: clients, Judges: judges, Limits: judge.LimitsOf(server), AppID: cred.appID, Slug: live.Slug,
-		Secrets: cred.secrets, GitDir: filepath.Clean(gitDir), Version: version(), Logger: &log, Registry: registry,
+		Secrets: cred.secrets, GitDir: filepath.Clean(gitDir), Version: version(), Logger: &log, Registry: registry, HollowTest: server.HollowTest,
 		Queue: queue.Options{Judges: server.Workers, Grace: time.Duration(server.HTTP.Shutdown)},
 	})
 	if err != nil {

@@ -293,9 +293,7 @@ func findings(r Run, report bool) []prosecutor.Finding {
 		if seen[s.Path+"\x00"+claim]++; seen[s.Path+"\x00"+claim] > 1 {
 			claim += fmt.Sprintf(" This is place %d in the file.", seen[s.Path+"\x00"+claim])
 		}
-		f := finding(RuleSurvivor, prosecutor.Critical, s.Path, s.Line, claim, proof(line))
-		f.Suggestion = advice(s.Hint)
-		all = append(all, f)
+		all = append(all, finding(RuleSurvivor, prosecutor.Critical, s.Path, s.Line, claim, proof(line)))
 	}
 	for _, f := range r.Files {
 		if f.NotCovered == 0 {
@@ -365,7 +363,7 @@ func unlisted(survivors []Survivor) int {
 	return n
 }
 
-// proof says which tests pass with the first survivor of a line, and what else of the line survives.
+// proof says which tests pass with the first survivor of a line, what they lack, and what else of the line survives.
 func proof(line []Survivor) string {
 	var parts []string
 	switch tests := line[0].Tests; len(tests) {
@@ -375,6 +373,9 @@ func proof(line []Survivor) string {
 	default:
 		parts = append(parts, "It is run by "+some(tests)+", which pass.")
 	}
+	if hint := line[0].Hint; hint != "" {
+		parts = append(parts, strings.ToUpper(hint[:1])+hint[1:]+".")
+	}
 	var others []string
 	for _, s := range line[1:] {
 		others = append(others, fmt.Sprintf("%s as %s (%s)", code(s.Original), code(s.Mutated), s.Operator))
@@ -383,14 +384,6 @@ func proof(line []Survivor) string {
 		parts = append(parts, "On the same line survive too: "+some(others)+".")
 	}
 	return strings.Join(parts, " ")
-}
-
-// advice turns a hint into a sentence.
-func advice(hint string) string {
-	if hint == "" {
-		return ""
-	}
-	return strings.ToUpper(hint[:1]) + hint[1:] + "."
 }
 
 // code writes a piece of code into a sentence on one line.

@@ -19,6 +19,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
+	"github.com/prosecutor-bot/prosecutor/config"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge/static"
 	"github.com/prosecutor-bot/prosecutor/test/githubtest"
@@ -70,6 +71,8 @@ type Options struct {
 	ReconcileAfter time.Duration
 	// Latency is added to each request of the App to GitHub, so that requests at once can be told from those one after another.
 	Latency time.Duration
+	// HollowTest is that of the App.
+	HollowTest config.HollowTestServer
 }
 
 // Call is one request of the App to GitHub as it saw it.
@@ -176,8 +179,8 @@ func (w *World) replica(o Options) (stop func()) {
 	a, err := app.New(context.Background(), app.Options{
 		Store: st, Clients: clients, Judges: o.Judges, AppID: registered.ID, Slug: registered.Slug,
 		Secrets: [][]byte{[]byte(registered.WebhookSecret)}, GitDir: t.TempDir(), Version: "test", Logger: &log,
-		ReconcileAfter: o.ReconcileAfter,
-		Queue:          queue.Options{Poll: 20 * time.Millisecond, Grace: time.Second},
+		ReconcileAfter: o.ReconcileAfter, HollowTest: o.HollowTest,
+		Queue: queue.Options{Poll: 20 * time.Millisecond, Grace: time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func refuse(message string, sentences ...string) reply {
 func (s *Server) routeTable() (map[string]route, error) {
 	table := map[string]route{}
 	for _, part := range []map[string]route{
-		appRoutes(), repoRoutes(), contentRoutes(), gitRoutes(), pullRoutes(), reviewRoutes(), commentRoutes(), issueRoutes(), checkRoutes(), scanningRoutes(), s.extraRoutes(),
+		appRoutes(), repoRoutes(), contentRoutes(), gitRoutes(), pullRoutes(), reviewRoutes(), commentRoutes(), issueRoutes(), checkRoutes(), actionsRoutes(), scanningRoutes(), s.extraRoutes(),
 	} {
 		for key, r := range part {
 			table[key] = r

@@ -77,6 +77,7 @@ type Repo struct {
 	suites        []*checkSuite
 	runs          []*checkRun
 	statuses      []*status
+	workflows     []*workflowRun
 	comments      map[int64]*issueComment
 	reviewNotes   map[int64]*reviewComment
 	labels        map[string]*label

@@ -30,6 +30,7 @@ GET:/repos/{owner}/{repo}/branches/{branch}
 GET:/repos/{owner}/{repo}/check-runs/{check_run_id}
 PATCH:/repos/{owner}/{repo}/check-runs/{check_run_id}
 POST:/repos/{owner}/{repo}/check-runs
+GET:/repos/{owner}/{repo}/actions/runs
 GET:/repos/{owner}/{repo}/check-runs/{check_run_id}/annotations
 POST:/repos/{owner}/{repo}/check-runs/{check_run_id}/rerequest
 GET:/repos/{owner}/{repo}/check-suites/{check_suite_id}
