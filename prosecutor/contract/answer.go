@@ -214,7 +214,7 @@ func (r *reader) line(at string, value any) int {
 		return 0
 	}
 	if i := n.Num(); i.IsUint64() && i.Uint64() <= math.MaxInt32 {
-		return int(i.Uint64())
+		return int(i.Int64())
 	}
 	return 0
 }

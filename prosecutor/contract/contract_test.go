@@ -117,6 +117,37 @@ func TestRepairRepeatsWhatCanBeRepeated(t *testing.T) {
 	}
 }
 
+func TestRepairCutsALongAnswerBetweenCharacters(t *testing.T) {
+	const cut = "\n(the rest of the answer is not repeated)"
+	for _, c := range []struct{ name, text, want string }{
+		{"the limit", strings.Repeat("x", 64<<10), strings.Repeat("x", 64<<10)},
+		{"one more", strings.Repeat("x", 64<<10+1), strings.Repeat("x", 64<<10) + cut},
+		{"a character on the limit", strings.Repeat("x", 64<<10-1) + "é", strings.Repeat("x", 64<<10-1) + cut},
+		{"a long character on the limit", strings.Repeat("x", 64<<10-3) + "𝄞", strings.Repeat("x", 64<<10-3) + cut},
+		{"no beginning of a character", strings.Repeat("\x80", 64<<10+1), cut},
+		{"blank", " \n", "(an empty answer)"},
+	} {
+		_, j := run(t, prosecutor.Spec, refund(t), say(c.text), say(ship))
+		if got := j.requests[1].Messages[1].Text; got != c.want {
+			t.Errorf("%s: %d bytes ending in %q, want %d ending in %q", c.name, len(got), got[max(0, len(got)-60):], len(c.want), c.want[max(0, len(c.want)-60):])
+		}
+	}
+}
+
+func TestRepairRequest(t *testing.T) {
+	_, j := run(t, prosecutor.Spec, refund(t), say(`{"verdict":"no","findings":[],"mood":1}`), say(ship))
+	want := `That answer breaks the contract, so it was not used:
+
+- /verdict: must be "ship" or "block"
+- the object: the property "mood" is not allowed
+
+Answer once more: one JSON object after the schema of your instructions, complete, and nothing before or after it. Correct the form; change what you found only if you find it mistaken.
+`
+	if d := cmp.Diff(want, j.requests[1].Messages[2].Text); d != "" {
+		t.Errorf("the judge is told (-want +got):\n%s", d)
+	}
+}
+
 func TestTruncatedAnswerIsToldToBeBrief(t *testing.T) {
 	var asked []judge.Request
 	j := recording{&asked, []judge.Reply{{Text: `{"verdict":"ship","findings":[`, Truncated: true}, {Text: ship, Truncated: true}}}
@@ -168,6 +199,15 @@ func TestAccounts(t *testing.T) {
 	}
 	if d := cmp.Diff(want, pass); d != "" {
 		t.Errorf("pass (-want +got):\n%s", d)
+	}
+}
+
+func TestAFailedRepairKeepsTheAccountOfTheFirstCall(t *testing.T) {
+	pass, _ := run(t, prosecutor.Correctness, refund(t), say("{}"), step{Failure: prosecutor.Transport})
+	first := sha256.Sum256([]byte("{}"))
+	if pass.ErrorKind != prosecutor.Transport || pass.Calls != 2 || pass.Repairs != 1 || pass.Model != "fern-1-0101" ||
+		pass.TokensIn != 100 || pass.AnswerHash != hex.EncodeToString(first[:]) || pass.Violation == "" {
+		t.Errorf("%+v", pass)
 	}
 }
 
@@ -350,10 +390,12 @@ func TestNonceIsAskedAgainWhenTheCaseHoldsIt(t *testing.T) {
 	for _, c := range []struct {
 		words []string
 		want  string
+		asked int
 	}{
-		{[]string{"NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE"},
-		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE"},
-		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, ""},
+		{[]string{"NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE", 1},
+		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE", 3},
+		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE", 4},
+		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "", 4},
 	} {
 		j := &script{t: t, replies: []step{say(ship)}}
 		words := c.words
@@ -362,6 +404,9 @@ func TestNonceIsAskedAgainWhenTheCaseHoldsIt(t *testing.T) {
 			words = words[1:]
 			return w
 		}})
+		if asked := len(c.words) - len(words); asked != c.asked {
+			t.Errorf("%v: asked %d times, want %d", c.words, asked, c.asked)
+		}
 		first, _, _ := strings.Cut(j.requests[0].Messages[0].Text, "\n")
 		if c.want != "" && !strings.Contains(first, c.want) {
 			t.Errorf("%v: %q, want %s", c.words, first, c.want)
