@@ -63,6 +63,30 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+func TestWhatPreflightSays(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want prosecutor.Finding
+	}{
+		{"\n", prosecutor.Finding{
+			Rule: "no-change", Charge: prosecutor.ChargeSpec, Claim: "There is no committed change: the diff is empty.",
+		}},
+		{strings.Repeat("x", 120_001), prosecutor.Finding{
+			Rule: "too-large", Charge: prosecutor.ChargeScope, Claim: "The change is too large to be judged as a whole: split it.",
+			Evidence: "The diff has 120001 characters, at most 120000 are judged. Nothing is cut off, because a review of a part cannot vouch for the rest.",
+		}},
+	} {
+		want := c.want
+		want.Source, want.Origin = prosecutor.FromRule, "contract"
+		want.Severity, want.Claimed = prosecutor.Critical, prosecutor.Critical
+		want.Place = prosecutor.Place{Status: prosecutor.NoFile}
+		want.ID = prosecutor.Identify(want)
+		if d := cmp.Diff(&want, contract.Preflight(c.text)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", want.Rule, d)
+		}
+	}
+}
+
 func TestCorpusLength(t *testing.T) {
 	for _, e := range corpustest.Load(t) {
 		t.Run(e.ID, func(t *testing.T) {
@@ -443,6 +467,7 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 		{"red of an unknown severity blocks", []prosecutor.Evidence{{Source: prosecutor.CIChecks, State: prosecutor.Red, Findings: []prosecutor.Finding{unknown}}}, prosecutor.Block, []string{unknown.Claim}},
 		{"survivors count in any state", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Unavailable, Survivors: mutants}}, prosecutor.Block, []string{survivors.Claim}},
 		{"survivors that are listed already stand once", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{*survivors}}}, prosecutor.Block, []string{survivors.Claim}},
+		{"survivors join the other findings of their source", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{alert}}}, prosecutor.Block, []string{alert.Claim, survivors.Claim}},
 		{"two sources", []prosecutor.Evidence{
 			{Source: prosecutor.CodeScanning, State: prosecutor.Red, Findings: []prosecutor.Finding{alert}},
 			{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants}}, prosecutor.Block, []string{alert.Claim, survivors.Claim}},
@@ -492,6 +517,78 @@ func TestSurvivorFinding(t *testing.T) {
 	}
 	if id(one) == id(two) || id(one) == id(one, two) {
 		t.Error("other survivors have the same identity")
+	}
+}
+
+func TestWhatSurvivorsSay(t *testing.T) {
+	one := prosecutor.Survivor{Path: "a/b.go", Line: 7, Operator: "swap", Original: "a < b", Mutated: "a <= b"}
+	two := prosecutor.Survivor{Path: "a/c.go", Line: 1, Operator: "drop", Original: "close()", Mutated: ""}
+	for _, c := range []struct {
+		name                      string
+		survivors                 []prosecutor.Survivor
+		claim, evidence, identity string
+	}{
+		{
+			"one", []prosecutor.Survivor{one},
+			"A mutant of the changed lines survived: no test fails when the code is wrong. a/b.go:7 swap",
+			"a/b.go:7 swap: `a < b` -> `a <= b`",
+			`a/b.go swap "a < b" "a <= b"`,
+		},
+		{
+			"two", []prosecutor.Survivor{one, two},
+			"2 mutants of the changed lines survived: no test fails when the code is wrong. a/b.go:7 swap, a/c.go:1 drop",
+			"a/b.go:7 swap: `a < b` -> `a <= b`\na/c.go:1 drop: `close()` -> ``",
+			"a/b.go swap \"a < b\" \"a <= b\"\na/c.go drop \"close()\" \"\"",
+		},
+	} {
+		want := prosecutor.Finding{
+			Source: prosecutor.FromEvidence, Origin: "hollow_test", Rule: "surviving-mutants", Severity: prosecutor.Critical,
+			Claimed: prosecutor.Critical, Charge: prosecutor.ChargeTests, Claim: c.identity, Place: prosecutor.Place{Status: prosecutor.NoFile},
+		}
+		want.ID = prosecutor.Identify(want)
+		want.Claim, want.Evidence = c.claim, c.evidence
+		got := contract.SurvivorFinding(prosecutor.Evidence{Source: prosecutor.HollowTest, Survivors: c.survivors})
+		if d := cmp.Diff(&want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, d)
+		}
+	}
+}
+
+// What a source says of its finding stands, and what it leaves out is filled in.
+func TestFindingsOfEvidenceAreCompleted(t *testing.T) {
+	noFile := prosecutor.Place{Status: prosecutor.NoFile}
+	placed := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.go", Side: prosecutor.Right, StartLine: 3, EndLine: 3}
+	anchor := &prosecutor.Anchor{Path: "a.go", Line: 3}
+	for _, c := range []struct {
+		name     string
+		in, want prosecutor.Finding
+	}{
+		{"bare", prosecutor.Finding{Severity: prosecutor.Low}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Place: noFile}},
+		{"unknown severity", prosecutor.Finding{Severity: "urgent"}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.High, Claimed: "urgent", Place: noFile}},
+		{"capped, of another origin", prosecutor.Finding{Origin: "codeql", Severity: prosecutor.Medium, Claimed: prosecutor.High}, prosecutor.Finding{
+			Origin: "codeql", Severity: prosecutor.Medium, Claimed: prosecutor.High, Place: noFile}},
+		{"placed", prosecutor.Finding{Severity: prosecutor.Low, Place: placed}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Place: placed}},
+		{"anchored, to be placed", prosecutor.Finding{Severity: prosecutor.Low, Anchor: anchor}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Anchor: anchor}},
+		{"anchored and placed", prosecutor.Finding{Severity: prosecutor.Low, Anchor: anchor, Place: placed}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Anchor: anchor, Place: placed}},
+		{"identified", prosecutor.Finding{ID: "given", Severity: prosecutor.Low}, prosecutor.Finding{
+			ID: "given", Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Place: noFile}},
+	} {
+		want := c.want
+		want.Source = prosecutor.FromEvidence
+		if want.ID == "" {
+			want.ID = prosecutor.Identify(want)
+		}
+		brief := refund(t)
+		brief.Evidence = []prosecutor.Evidence{{Source: prosecutor.CodeScanning, State: prosecutor.Red, Findings: []prosecutor.Finding{c.in}}}
+		pass, _ := run(t, prosecutor.Correctness, brief, say(ship))
+		if d := cmp.Diff([]prosecutor.Finding{want}, pass.Findings); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, d)
+		}
 	}
 }
 
