@@ -651,6 +651,41 @@ func TestQuotesOfInvalidBytesAreFound(t *testing.T) {
 	}
 }
 
+// The text of a diff is looked at as it was sent only for a quote that it does not hold as it is.
+func TestQuoteThatIsThereIsNotConfusedWithWhatLooksLikeIt(t *testing.T) {
+	d := parse(t, "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1,3 @@\n-old\n+twin \xff\n+twin \ufffd\n+last\n")
+	got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: "a.py", Side: prosecutor.Right, Quote: "twin \ufffd"}})
+	want := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.py", Side: prosecutor.Right, StartLine: 2, EndLine: 2, MatchedBy: "file"}
+	if d := cmp.Diff(want, got.Place); d != "" {
+		t.Errorf("place (-want +got):\n%s", d)
+	}
+}
+
+// A file that becomes a link has two sections of one name.
+func TestQuoteOfInvalidBytesInATypeChange(t *testing.T) {
+	d := parse(t, "diff --git a/a.py b/a.py\ndeleted file mode 100644\n--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone \xff\n"+
+		"diff --git a/a.py b/a.py\nnew file mode 120000\n--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+target\n\\ No newline at end of file\n")
+	got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: "a.py", Side: prosecutor.Left, Quote: "gone \ufffd"}})
+	want := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.py", Side: prosecutor.Left, StartLine: 1, EndLine: 1, MatchedBy: "file"}
+	if d := cmp.Diff(want, got.Place); d != "" {
+		t.Errorf("place (-want +got):\n%s", d)
+	}
+}
+
+// A file of which there is no text, or none that can be read as it was sent, hides nothing of the others.
+func TestQuoteOfInvalidBytesBesideFilesThatCannotBeRead(t *testing.T) {
+	section := func(name, line string) string {
+		return "diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" + name + "\n@@ -1 +1 @@\n-old\n+" + line + "\n"
+	}
+	d := parse(t, section("long.js", strings.Repeat("\xff", diff.DefaultMaxLine/2))+section("a.py", "odd \xff"))
+	d.Files = append([]*diff.File{{OldPath: "made.py", NewPath: "made.py", Status: diff.Modified}}, d.Files...)
+	got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: "a.py", Side: prosecutor.Right, Quote: "odd \ufffd"}})
+	want := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.py", Side: prosecutor.Right, StartLine: 1, EndLine: 1, MatchedBy: "file"}
+	if d := cmp.Diff(want, got.Place); d != "" {
+		t.Errorf("place (-want +got):\n%s", d)
+	}
+}
+
 // One brief and one judge may serve many passes at once.
 func TestPassesRunSideBySide(t *testing.T) {
 	brief := refund(t)
