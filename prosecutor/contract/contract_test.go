@@ -677,7 +677,7 @@ func TestQuoteOfInvalidBytesBesideFilesThatCannotBeRead(t *testing.T) {
 	section := func(name, line string) string {
 		return "diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" + name + "\n@@ -1 +1 @@\n-old\n+" + line + "\n"
 	}
-	d := parse(t, section("long.js", strings.Repeat("\xff", diff.DefaultMaxLine/2))+section("a.py", "odd \xff"))
+	d := parse(t, section("long.js", strings.Repeat("\xff", diff.DefaultMaxLine/3+1))+section("a.py", "odd \xff"))
 	d.Files = append([]*diff.File{{OldPath: "made.py", NewPath: "made.py", Status: diff.Modified}}, d.Files...)
 	got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: "a.py", Side: prosecutor.Right, Quote: "odd \ufffd"}})
 	want := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.py", Side: prosecutor.Right, StartLine: 1, EndLine: 1, MatchedBy: "file"}
