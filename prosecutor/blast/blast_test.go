@@ -48,6 +48,34 @@ func TestRenameCountsLinesUnderEitherName(t *testing.T) {
 	}
 }
 
+func TestGeneratedFileThatLeavesCriticalCodeCounts(t *testing.T) {
+	p := policy(func(p *config.Policy) { p.BlastRadius.Critical = []string{"internal/auth/**"} })
+	d := of(&diff.File{OldPath: "internal/auth/token.go", NewPath: "gen/token.go", Status: diff.Renamed, Added: 3})
+	r := blast.Measure(d, blast.Input{Policy: p, Generated: map[string]string{"gen/token.go": "generated"}})
+	if r.SourceLines != 3 {
+		t.Errorf("%d lines", r.SourceLines)
+	}
+}
+
+// Git splits a file that was rewritten this way: the old name is changed, and also the source of a rename.
+func TestBothNamesOfARenameCountWhenTheFirstIsKnown(t *testing.T) {
+	p := policy(func(p *config.Policy) { p.BlastRadius.Critical = []string{"internal/auth/**"} })
+	d := of(modified("token.go", 1), &diff.File{OldPath: "token.go", NewPath: "internal/auth/token.go", Status: diff.Renamed})
+	r := blast.Measure(d, blast.Input{Policy: p})
+	if r.Level != prosecutor.RadiusHigh || !slices.Equal(r.ChangedPaths, []string{"token.go", "internal/auth/token.go"}) {
+		t.Errorf("%s, paths %q", r.Level, r.ChangedPaths)
+	}
+}
+
+// What a link stands for is code that it names, not lines that it adds.
+func TestLinkAboveSourceAddsNoSourceLines(t *testing.T) {
+	p := policy(func(p *config.Policy) { p.BlastRadius.Source = []string{"src/**"} })
+	d := of(&diff.File{NewPath: "src", Status: diff.Added, NewMode: diff.ModeSymlink, Added: 1})
+	if r := blast.Measure(d, blast.Input{Policy: p}); r.SourceLines != 0 || r.ChangedLines != 1 {
+		t.Errorf("%d source lines of %d", r.SourceLines, r.ChangedLines)
+	}
+}
+
 func TestTypeChangeIsOneFile(t *testing.T) {
 	d := of(
 		&diff.File{OldPath: "a", Status: diff.Deleted, OldMode: diff.ModeRegular, Deleted: 3},
@@ -89,6 +117,9 @@ func TestWhy(t *testing.T) {
 		many = append(many, modified(fmt.Sprintf("internal/auth/f%d.go", i), 1))
 	}
 	critical := policy(func(p *config.Policy) { p.BlastRadius.Critical = []string{"internal/auth/**"} })
+	link := func(path string) *diff.File {
+		return &diff.File{NewPath: path, Status: diff.Added, NewMode: diff.ModeSymlink, Added: 1}
+	}
 	for _, c := range []struct {
 		name string
 		d    *diff.Diff
@@ -116,9 +147,53 @@ func TestWhy(t *testing.T) {
 			"the policy raises the lenses of low from 1 to 2"}},
 		{"hostile name", of(modified("internal/auth/x\n\x1b[31m", 1)), blast.Input{Policy: critical}, []string{
 			`"internal/auth/x\n\x1b[31m" matches critical glob internal/auth/**`}},
+		{"link above critical code", of(link("internal")), blast.Input{Policy: critical}, []string{
+			"internal stands in the place of critical glob internal/auth/**"}},
+		{"link above policy, owners and workflows", of(link(".github")), blast.Input{}, []string{
+			".github is the gate's own policy"}},
 	} {
 		if diff := cmp.Diff(c.want, blast.Measure(c.d, c.in).Why); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// Of each kind of reason five paths are named and the others counted.
+func TestWhyCountsWhatItDoesNotName(t *testing.T) {
+	files := func(pattern string) []*diff.File {
+		list := make([]*diff.File, 6)
+		for i := range list {
+			list[i] = modified(fmt.Sprintf(pattern, i), 1)
+		}
+		return list
+	}
+	links := func(paths ...string) []*diff.File {
+		list := make([]*diff.File, len(paths))
+		for i, path := range paths {
+			list[i] = &diff.File{NewPath: path, Status: diff.Added, NewMode: diff.ModeSymlink, Added: 1}
+		}
+		return list
+	}
+	in := blast.Input{PolicyPath: "a/b/c/d/e/f/gate.yml", Policy: policy(func(p *config.Policy) {
+		p.BlastRadius.Critical = []string{"auth/*"}
+		p.SelfModification = []string{"deploy/*"}
+	})}
+	for _, c := range []struct {
+		files []*diff.File
+		want  string
+	}{
+		{files("auth/%d.go"), "and 1 more under critical globs"},
+		{links("a", "a/b", "a/b/c", "a/b/c/d", "a/b/c/d/e", "a/b/c/d/e/f"), "and 1 more of the gate's policy"},
+		{files(".circleci/%d.yml"), "and 1 more of CI configuration"},
+		{links("CODEOWNERS", ".github/CODEOWNERS", "docs", "docs/CODEOWNERS", ".gitlab", ".gitlab/CODEOWNERS"), "and 1 more that say who must approve"},
+		{files("deploy/%d.yml"), "and 1 more under self_modification globs"},
+	} {
+		why := blast.Measure(of(c.files...), in).Why
+		if len(why) != 6 || why[5] != c.want {
+			t.Errorf("%q, want five paths and %q", why, c.want)
+		}
+		if why := blast.Measure(of(c.files[:5]...), in).Why; len(why) != 5 {
+			t.Errorf("%q, want five paths", why)
 		}
 	}
 }
@@ -131,6 +206,59 @@ func TestOwns(t *testing.T) {
 		if got := blast.Owns(path, ".github/gate.yml"); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
+	}
+}
+
+// The places are those of the services' documentation.
+func TestOwnsWhatCIServicesRead(t *testing.T) {
+	for _, path := range []string{
+		".github/workflows/ci.yml", ".github/actions/setup/main.js", "action.yml", "tools/setup/action.yaml",
+		".github/codeql/queries.ql", ".github/codeql-config.yml", "codeql-config.yaml",
+		".forgejo/workflows/ci.yml", ".forgejo/actions/setup/main.js", ".gitea/workflows/ci.yml", ".gitea/actions/setup/main.js",
+		".gitlab-ci.yml", ".gitlab-ci.yaml", "build.gitlab-ci.yml", ".gitlab/ci/build.yml", ".gitlab-ci/build.yml",
+		".circleci/config.yml",
+		".buildkite/pipeline.sh", "buildkite.yml", "buildkite.json", ".buildkite.yaml",
+		"Jenkinsfile", "services/pay/Jenkinsfile", "Jenkinsfile.release", "ci/pay.Jenkinsfile", "ci/pay.jenkinsfile",
+		"services/pay/azure-pipelines.yml", "azure-pipelines-release.yml", ".azure-pipelines.yml",
+		".azure-pipelines/a.yml", "azure-pipelines/a.yml", ".azure/pipelines/a.yml", ".azuredevops/pipelines/a.yml", ".pipelines/a.yml",
+		".vsts-ci.yml",
+		".travis.yml", ".travis/deploy.sh",
+		"bitbucket-pipelines.yml",
+		".drone.yml", ".drone.star",
+		".woodpecker.yml", ".woodpecker/build.yaml",
+		"appveyor.yml", ".appveyor.yml",
+		"cloudbuild.yaml", "cloudbuild-release.json", ".cloudbuild/release.yaml",
+		".tekton/pull.yaml",
+		".cirrus.yml", ".cirrus.star",
+		".semaphore/semaphore.yml",
+		"buildspec.yml", ".codebuild/release.yml",
+		".teamcity/settings.kts", ".teamcity.settings.kts",
+		"codefresh.yml", ".codefresh/release.yml",
+		".harness/pipeline.yaml",
+		".build.yml", ".builds/alpine.yml",
+		".prow.yaml", ".prow/presubmits.yaml",
+		"zuul.yaml", ".zuul.yaml", "zuul.d/jobs.yaml", ".zuul.d/jobs.yaml",
+		".onedev-buildspec.yml", "screwdriver.yaml", "wercker.yml", ".scrutinizer.yml", ".shippable.yml", "shippable.yml",
+		"bitrise.yml", ".bitrise.yml", "codemagic.yaml", ".packit.yaml", "packit.yml",
+	} {
+		if got := blast.Owns(path, ".github/prosecutor.yml"); got != blast.GateCI {
+			t.Errorf("%s: %q, want %q", path, got, blast.GateCI)
+		}
+	}
+}
+
+func TestOwnsEveryPlaceOfCODEOWNERS(t *testing.T) {
+	for _, path := range []string{"CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"} {
+		if got := blast.Owns(path, ".github/prosecutor.yml"); got != blast.GateOwners {
+			t.Errorf("%s: %q, want %q", path, got, blast.GateOwners)
+		}
+	}
+}
+
+func TestTheZeroGateIsNone(t *testing.T) {
+	var zero blast.Gate
+	if zero != blast.NotGate {
+		t.Errorf("%q is the zero Gate", blast.NotGate)
 	}
 }
 

@@ -39,20 +39,20 @@ func owns(path, policyPath string, tree bool) Gate {
 }
 
 // owners are the places that GitHub's documentation "About code owners" names, and GitLab's own.
-var owners = known("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+var owners = glob.Must("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 
 // ci are the files from which the common services take what they run on a change, at the places that their
 // documentation names. A path that only looks alike elsewhere, such as docs/workflows/ci.yml, is not in it: no service
 // reads it. The exceptions are names that a service lets a repository put anywhere and that hardly mean anything else
 // (Jenkinsfile, action.yml, azure-pipelines.yml).
-var ci = known(
+var ci = glob.Must(
 	// GitHub: workflows, local actions and the configuration of code scanning.
 	".github/workflows/**", ".github/actions/**", "**/action.{yml,yaml}",
 	".github/codeql/**", ".github/codeql-config.{yml,yaml}", "codeql-config.{yml,yaml}",
 	// Forgejo and Gitea.
 	".forgejo/workflows/**", ".forgejo/actions/**", ".gitea/workflows/**", ".gitea/actions/**",
-	// GitLab: the file, and the directories and the suffix it is split into by convention.
-	".gitlab-ci.{yml,yaml}", "*.gitlab-ci.{yml,yaml}", ".gitlab/ci/**", ".gitlab-ci/**",
+	// GitLab: the file, which the suffix that it is split into by convention matches too, and the directories.
+	"*.gitlab-ci.{yml,yaml}", ".gitlab/ci/**", ".gitlab-ci/**",
 	".circleci/**",
 	".buildkite/**", "buildkite.{yml,yaml,json}", ".buildkite.{yml,yaml,json}",
 	"**/Jenkinsfile", "**/Jenkinsfile.*", "**/*.Jenkinsfile", "**/*.jenkinsfile",
@@ -78,12 +78,3 @@ var ci = known(
 	".onedev-buildspec.yml", "screwdriver.yaml", "wercker.yml", ".scrutinizer.yml", ".shippable.yml", "shippable.yml",
 	"bitrise.{yml,yaml}", ".bitrise.{yml,yaml}", "codemagic.yaml", ".packit.{yml,yaml}", "packit.{yml,yaml}",
 )
-
-// known prepares globs that are written here. A malformed one is a bug that the tests of this package find.
-func known(globs ...string) glob.Set {
-	s, err := glob.New(globs...)
-	if err != nil {
-		panic("blast: " + err.Error())
-	}
-	return s
-}

@@ -19,9 +19,8 @@ import (
 type answer struct {
 	verdict    prosecutor.Verdict
 	confidence *float64
-	// findings are, in an answer that keeps the contract, all of it. In one that does not, they are the entries that keep
-	// it by themselves or are sound (exact severity, a claim with words, row 5), and nothing of a text that is no object. Of
-	// more than charter.MaxFindings, which is a violation, the most severe are kept.
+	// findings are the entries that are sound: in an answer that keeps the contract, all of it, and nothing of a text that is
+	// no object. Of more than charter.MaxFindings, which is a violation, the most severe are kept.
 	findings []prosecutor.Finding
 	problems []string // for the judge to read, the most useful first; at most maxProblems
 }
@@ -46,7 +45,7 @@ func readAnswer(text string, lens prosecutor.Lens) answer {
 		"findings":   {required: true, read: r.list},
 		"confidence": {read: r.confidence},
 	})
-	if r.out.verdict == prosecutor.Block && r.listed == 0 && len(r.out.problems) == 0 {
+	if r.out.verdict == prosecutor.Block && len(r.out.findings) == 0 && len(r.out.problems) == 0 {
 		r.problem("/findings", "a verdict of block needs at least one finding that says why")
 	}
 	if len(r.out.findings) > charter.MaxFindings {
@@ -57,14 +56,11 @@ func readAnswer(text string, lens prosecutor.Lens) answer {
 }
 
 type reader struct {
-	lens   prosecutor.Lens
-	out    answer
-	listed int // entries of findings, well-formed or not
-	count  int // problems, those beyond maxProblems included
+	lens prosecutor.Lens
+	out  answer
 }
 
 func (r *reader) problem(at, format string, args ...any) {
-	r.count++
 	if len(r.out.problems) >= maxProblems {
 		return
 	}
@@ -95,7 +91,7 @@ func (r *reader) object(at string, obj strictjson.Object, may map[string]propert
 		p.read(at+"/"+m.Name, m.Value)
 	}
 	for _, name := range propertyOrder {
-		if p, ok := may[name]; ok && p.required && !present[name] {
+		if may[name].required && !present[name] {
 			r.problem(at, "the property %q is missing", name)
 		}
 	}
@@ -115,25 +111,22 @@ func (r *reader) verdict(at string, value any) {
 }
 
 func (r *reader) confidence(at string, value any) {
-	n, ok := r.number(at, value)
-	if !ok {
-		return
-	}
-	if n.Sign() < 0 || n.Cmp(big.NewRat(1, 1)) > 0 {
+	switch n, ok := r.number(at, value); {
+	case !ok:
+		// number has said so.
+	case n.Sign() < 0 || n.Cmp(big.NewRat(1, 1)) > 0:
 		r.problem(at, "must be a number from 0 to 1")
-		return
+	default:
+		f, _ := n.Float64()
+		r.out.confidence = &f
 	}
-	f, _ := n.Float64()
-	r.out.confidence = &f
 }
 
 func (r *reader) list(at string, value any) {
 	items, ok := value.(strictjson.Array)
 	if !ok {
 		r.mistyped(at, value, "a list")
-		return
 	}
-	r.listed += len(items)
 	if len(items) > charter.MaxFindings {
 		r.problem(at, "has %d findings, at most %d are allowed: keep the most severe", len(items), charter.MaxFindings)
 	}
@@ -148,7 +141,6 @@ func (r *reader) finding(at string, value any) {
 		r.mistyped(at, value, "an object")
 		return
 	}
-	before := r.count
 	f := prosecutor.Finding{Source: prosecutor.FromModel, Lens: r.lens}
 	anchored := true
 	r.object(at, obj, map[string]property{
@@ -173,12 +165,10 @@ func (r *reader) finding(at string, value any) {
 		"suggestion": {read: func(at string, v any) { f.Suggestion = r.text(at, v, math.MaxInt) }},
 		"anchor":     {read: func(at string, v any) { f.Anchor, anchored = r.anchor(at, v) }},
 	})
-	wellFormed := r.count == before && !repeats(obj)
-	if wellFormed || (sound(obj) && anchored) {
+	if sound(obj) && anchored {
 		if f.Charge == "" {
 			f.Charge = chargeOf(r.lens)
 		}
-		f.Claimed = f.Severity
 		r.out.findings = append(r.out.findings, f)
 	}
 }
@@ -208,9 +198,9 @@ func (r *reader) anchor(at string, value any) (*prosecutor.Anchor, bool) {
 		"quote": {required: true, read: func(at string, v any) { a.Quote = r.text(at, v, math.MaxInt) }},
 		"line":  {read: func(at string, v any) { a.Line = r.line(at, v) }},
 	})
-	_, hasPath := only[string](obj, "path")
-	_, hasQuote := only[string](obj, "quote")
-	return a, hasPath && hasQuote && a.Path != ""
+	path, _ := only(obj, "path")
+	_, hasQuote := only(obj, "quote")
+	return a, path != "" && hasQuote
 }
 
 // line reads a line number. One that no file has is a number like any other, but it is 0 to us: not given.
@@ -223,7 +213,7 @@ func (r *reader) line(at string, value any) int {
 		r.problem(at, "must be a whole number")
 		return 0
 	}
-	if i := n.Num(); i.Sign() > 0 && i.IsInt64() && i.Int64() <= math.MaxInt32 {
+	if i := n.Num(); i.IsUint64() && i.Uint64() <= math.MaxInt32 {
 		return int(i.Int64())
 	}
 	return 0
@@ -253,7 +243,6 @@ func (r *reader) text(at string, value any, most int) string {
 func (r *reader) mistyped(at string, value any, want string) {
 	if value == (strictjson.Omitted{}) {
 		// Reported where it was read.
-		r.count++
 		return
 	}
 	r.problem(at, "must be %s", want)
@@ -261,31 +250,16 @@ func (r *reader) mistyped(at string, value any, want string) {
 
 // sound reports whether a finding is sound in itself: it has one severity, exactly spelled, and one claim with words.
 func sound(obj strictjson.Object) bool {
-	severity, ok := only[string](obj, "severity")
-	claim, hasClaim := only[string](obj, "claim")
-	return ok && hasClaim && prosecutor.Severity(severity).Rank() > 0 && !charter.Blank(claim)
+	severity, _ := only(obj, "severity")
+	claim, _ := only(obj, "claim")
+	return prosecutor.Severity(severity).Rank() > 0 && !charter.Blank(claim)
 }
 
-// only returns the value of a name that an object has once, when it is of the type.
-func only[T any](obj strictjson.Object, name string) (T, bool) {
+// only returns the text of a name that an object has once.
+func only(obj strictjson.Object, name string) (string, bool) {
 	v, _ := obj.Get(name)
-	t, ok := v.(T)
-	return t, ok
-}
-
-// repeats reports whether an object, or one in it, has a name twice.
-func repeats(obj strictjson.Object) bool {
-	seen := make(map[string]bool, len(obj))
-	for _, m := range obj {
-		if seen[m.Name] {
-			return true
-		}
-		seen[m.Name] = true
-		if inner, ok := m.Value.(strictjson.Object); ok && repeats(inner) {
-			return true
-		}
-	}
-	return false
+	s, ok := v.(string)
+	return s, ok
 }
 
 func charge(v any) prosecutor.Charge {

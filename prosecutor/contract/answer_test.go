@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,144 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("the repair request has %d bytes", len(repair))
 			}
 		})
+	}
+}
+
+// What is wrong with an answer is for a model to act on, so that it is told in full, without what follows from it.
+func TestViolationsAreSaidInFull(t *testing.T) {
+	finding := func(text string) string { return `{"verdict":"ship","findings":[` + text + `]}` }
+	anchor := func(text string) string {
+		return finding(`{"severity":"low","charge":"tests","claim":"c","anchor":` + text + `}`)
+	}
+	long := strings.Repeat("n", 60)
+	for _, c := range []struct {
+		name, text, want string
+	}{
+		{"name twice", `{"verdict":"ship","verdict":"ship","findings":[]}`, `the object: the name "verdict" is given twice`},
+		{"nothing", `{}`, `the object: the property "verdict" is missing; the object: the property "findings" is missing`},
+		{"verdict", `{"verdict":"no","findings":[]}`, `/verdict: must be "ship" or "block"`},
+		{"block without a finding", `{"verdict":"block","findings":[]}`, "/findings: a verdict of block needs at least one finding that says why"},
+		{"block without a finding, and more", `{"verdict":"block","findings":[],"mood":1}`, `the object: the property "mood" is not allowed`},
+		{"block without a list", `{"verdict":"block","findings":{}}`, "/findings: must be a list"},
+		{"number out of range", `{"verdict":"ship","findings":[],"confidence":1e999}`, `the object: the number "1e999" is out of range`},
+		{"confidence", `{"verdict":"ship","findings":[],"confidence":1.5}`, "/confidence: must be a number from 0 to 1"},
+		{"confidence as text", `{"verdict":"ship","findings":[],"confidence":"high"}`, "/confidence: must be a number"},
+		{"one finding too many", finding(strings.Join(slicesRepeat(low, 101), ",")), "/findings: has 101 findings, at most 100 are allowed: keep the most severe"},
+		{"empty finding", finding(`{}`), `/findings/0: the property "severity" is missing; /findings/0: the property "charge" is missing; /findings/0: the property "claim" is missing`},
+		{"finding as text", finding(low + `,"high"`), "/findings/1: must be an object"},
+		{"severity", finding(`{"severity":"High","charge":"tests","claim":"c"}`), `/findings/0/severity: must be one of "critical", "high", "medium", "low"`},
+		{"charge", finding(`{"severity":"low","charge":"style","claim":"c"}`), `/findings/0/charge: must be one of "spec", "scope", "correctness", "tests", "security"`},
+		{"claim as a number", finding(`{"severity":"low","charge":"tests","claim":5}`), "/findings/0/claim: must be a string"},
+		{"blank claim", finding(`{"severity":"low","charge":"tests","claim":" "}`), "/findings/0/claim: must say what is wrong"},
+		{"long evidence", finding(`{"severity":"low","charge":"tests","claim":"c","evidence":"` + strings.Repeat("é", 20_001) + `"}`), "/findings/0/evidence: has 20001 characters, at most 20000 are allowed"},
+		{"anchor as text", anchor(`"pay/refund.go:4"`), "/findings/0/anchor: must be an object"},
+		{"empty anchor", anchor(`{}`), `/findings/0/anchor: the property "path" is missing; /findings/0/anchor: the property "side" is missing; /findings/0/anchor: the property "quote" is missing`},
+		{"anchor without a file", anchor(`{"path":"","side":"LEFT","quote":"q"}`), "/findings/0/anchor/path: must name a file; leave the anchor out when the finding is about no file"},
+		{"null path", anchor(`{"path":null,"side":"LEFT","quote":"q"}`), "/findings/0/anchor/path: must be a string"},
+		{"long path", anchor(`{"path":"` + strings.Repeat("p", 4097) + `","side":"LEFT","quote":"q"}`), "/findings/0/anchor/path: has 4097 characters, at most 4096 are allowed"},
+		{"side", anchor(`{"path":"p","side":"left","quote":"q"}`), `/findings/0/anchor/side: must be "LEFT" or "RIGHT"`},
+		{"null quote", anchor(`{"path":"p","side":"LEFT","quote":null}`), "/findings/0/anchor/quote: must be a string"},
+		{"fraction of a line", anchor(`{"path":"p","side":"LEFT","quote":"q","line":1.5}`), "/findings/0/anchor/line: must be a whole number"},
+		{"long name", `{"verdict":"ship","findings":[],"` + long + `":1}`, `the object: the property "` + long + `" is not allowed`},
+		{"longer name", `{"verdict":"ship","findings":[],"` + long + `n":1}`, `the object: the property "` + long + `..." is not allowed`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if keepsSchema(t, c.text) && plainNumbers(c.text) && !strings.Contains(c.want, "twice") {
+				t.Error("the published schema accepts it")
+			}
+			pass, _ := run(t, prosecutor.Correctness, refund(t), say(c.text), say(c.text))
+			if d := cmp.Diff(c.want, pass.Violation); d != "" || pass.ErrorKind != prosecutor.SchemaViolation {
+				t.Errorf("%s, violation (-want +got):\n%s", pass.ErrorKind, d)
+			}
+		})
+	}
+}
+
+func TestTenProblemsAreTold(t *testing.T) {
+	names := strings.Split("abcdefghijkl", "")
+	for _, n := range []int{9, 10, 11, 12} {
+		text, want := `{"verdict":"ship","findings":[]`, []string{}
+		for _, name := range names[:n] {
+			text += `,"` + name + `":1`
+			want = append(want, `the object: the property "`+name+`" is not allowed`)
+		}
+		text += "}"
+		pass, _ := run(t, prosecutor.Correctness, refund(t), say(text), say(text))
+		if d := cmp.Diff(strings.Join(want[:min(n, 10)], "; "), pass.Violation); d != "" {
+			t.Errorf("of %d problems (-want +got):\n%s", n, d)
+		}
+	}
+}
+
+func TestFindingsUpToTheLimitKeepTheirOrder(t *testing.T) {
+	list := append(slicesRepeat(low, charter.MaxFindings-1), critical)
+	pass, _ := run(t, prosecutor.Correctness, refund(t), say(`{"verdict":"block","findings":[`+strings.Join(list, ",")+`]}`))
+	if len(pass.Findings) != charter.MaxFindings || pass.Findings[charter.MaxFindings-1].Severity != prosecutor.Critical {
+		t.Errorf("%d findings, the last is %+v", len(pass.Findings), pass.Findings[len(pass.Findings)-1])
+	}
+}
+
+func TestConfidence(t *testing.T) {
+	for text, want := range map[string]float64{"0": 0, "-0": 0, "0.25": 0.25, "1": 1, "1e-300": 1e-300} {
+		pass, _ := run(t, prosecutor.Correctness, refund(t), say(`{"verdict":"ship","findings":[],"confidence":`+text+`}`))
+		if pass.Confidence == nil || *pass.Confidence != want {
+			t.Errorf("%s becomes %v", text, pass.Confidence)
+		}
+	}
+}
+
+// The line of an anchor helps to find its quote. One that is no line of a file is not given.
+func TestAnchorLine(t *testing.T) {
+	for text, want := range map[string]int{
+		"1": 1, "4": 4, "4.0e0": 4, "2147483647": math.MaxInt32, "null": 0,
+		"0": 0, "-4": 0, "2147483648": 0, "18446744073709551620": 0, `"4"`: 0, "4.5": 0, "1e999": 0,
+	} {
+		pass, _ := run(t, prosecutor.Correctness, refund(t), say(`{"verdict":"block","findings":[{"severity":"high","charge":"tests","claim":"c",`+
+			`"anchor":{"path":"pay/refund.go","side":"LEFT","quote":"return cents >= 0","line":`+text+`}}]}`))
+		if pass.Verdict != prosecutor.Block || pass.Findings[0].Anchor.Line != want {
+			t.Errorf("%s becomes %+v (%s)", text, pass.Findings, pass.Violation)
+		}
+	}
+}
+
+// A sound finding keeps what can be read of it, and nothing stands for the rest.
+func TestSoundFindingLosesWhatCannotBeRead(t *testing.T) {
+	pass, _ := run(t, prosecutor.Correctness, refund(t), say(`{"verdict":"ship","findings":[{"severity":"high","charge":5,"claim":"c","evidence":5,"suggestion":[],`+
+		`"anchor":{"path":"pay/refund.go","side":5,"quote":"return cents >= 0"}}]}`))
+	want := prosecutor.Finding{
+		Lens: prosecutor.Correctness, Source: prosecutor.FromModel, Origin: "scripted", Severity: prosecutor.High, Claimed: prosecutor.High,
+		Charge: prosecutor.ChargeCorrectness, Claim: "c",
+		Anchor: &prosecutor.Anchor{Path: "pay/refund.go", Quote: "return cents >= 0"},
+		Place:  prosecutor.Place{Status: prosecutor.Anchored, Path: "pay/refund.go", Side: prosecutor.Left, StartLine: 4, EndLine: 4, MatchedBy: "file"},
+	}
+	want.ID = prosecutor.Identify(want)
+	if d := cmp.Diff([]prosecutor.Finding{want}, pass.Findings); d != "" || pass.Verdict != prosecutor.Block {
+		t.Errorf("%s with (-want +got):\n%s", pass.Verdict, d)
+	}
+}
+
+// Each finding lacks what makes it sound, so that the one beside it blocks alone.
+func TestUnsoundFindingsAreNotKept(t *testing.T) {
+	for name, finding := range map[string]string{
+		"severity of no name":     `{"severity":"urgent","charge":"tests","claim":"c"}`,
+		"severity twice":          `{"severity":"high","severity":"high","charge":"tests","claim":"c"}`,
+		"severity as a number":    `{"severity":5,"charge":"tests","claim":"c"}`,
+		"no severity":             `{"charge":"tests","claim":"c"}`,
+		"claim twice":             `{"severity":"high","charge":"tests","claim":"c","claim":"c"}`,
+		"blank claim":             `{"severity":"high","charge":"tests","claim":" "}`,
+		"no claim":                `{"severity":"high","charge":"tests"}`,
+		"anchor as text":          `{"severity":"high","charge":"tests","claim":"c","anchor":"a.go:4"}`,
+		"anchor without a path":   `{"severity":"high","charge":"tests","claim":"c","anchor":{"side":"LEFT","quote":"return cents >= 0"}}`,
+		"anchor with two paths":   `{"severity":"high","charge":"tests","claim":"c","anchor":{"path":"a","path":"a","side":"LEFT","quote":"return cents >= 0"}}`,
+		"anchor with a path of 5": `{"severity":"high","charge":"tests","claim":"c","anchor":{"path":5,"side":"LEFT","quote":"return cents >= 0"}}`,
+		"anchor without a name":   `{"severity":"high","charge":"tests","claim":"c","anchor":{"path":"","side":"LEFT","quote":"return cents >= 0"}}`,
+		"anchor without a quote":  `{"severity":"high","charge":"tests","claim":"c","anchor":{"path":"pay/refund.go","side":"LEFT"}}`,
+		"anchor with two quotes":  `{"severity":"high","charge":"tests","claim":"c","anchor":{"path":"pay/refund.go","side":"LEFT","quote":"return cents >= 0","quote":"return cents >= 0"}}`,
+	} {
+		pass, _ := run(t, prosecutor.Correctness, refund(t), say(`{"verdict":"ship","findings":[`+finding+`,`+critical+`]}`))
+		if pass.Verdict != prosecutor.Block || len(pass.Findings) != 1 || pass.Findings[0].Severity != prosecutor.Critical || pass.Violation == "" {
+			t.Errorf("%s: %s with %+v (%s)", name, pass.Verdict, pass.Findings, pass.Violation)
+		}
 	}
 }
 
@@ -335,7 +474,7 @@ func TestContractAgreesWithItsSchema(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := encode(t, genObject("verdict", "findings", "confidence").Draw(rt, "answer"))
 		pass := contract.Prosecute(t.Context(), repeater(text), contract.Input{Lens: prosecutor.Correctness, Brief: brief})
-		checkPass(rt, text, keepsSchema(t, text), pass)
+		checkPass(rt, text, plainNumbers(text) && keepsSchema(t, text), pass)
 		seen[pass.Verdict]++
 	})
 	t.Log(seen)
@@ -373,7 +512,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// plainNumbers reports whether all numbers of a JSON text are ones that the contract reads.
+// plainNumbers reports whether all numbers of a JSON text are ones that the contract reads: at most 64 characters, and no
+// exponent beyond 308.
 func plainNumbers(text string) bool {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -382,11 +522,18 @@ func plainNumbers(text string) bool {
 		if err != nil {
 			return true
 		}
-		if n, ok := tok.(json.Number); ok {
-			v, err := n.Float64()
-			if err != nil || len(n) > 64 || (v != 0 && math.Abs(v) < 1e-300) {
+		n, ok := tok.(json.Number)
+		if !ok {
+			continue
+		}
+		if _, digits, ok := strings.Cut(strings.ToLower(n.String()), "e"); ok {
+			exponent, err := strconv.Atoi(digits)
+			if err != nil || exponent < -308 || exponent > 308 {
 				return false
 			}
+		}
+		if len(n) > 64 {
+			return false
 		}
 	}
 }

@@ -92,11 +92,17 @@ func Prosecute(ctx context.Context, j judge.Judge, in Input) Pass {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	t := trial{judge: j, in: in, timeout: timeout, evidence: evidenceFindings(in.Brief.Evidence)}
-	t.info, _ = guard("", func() (judge.Info, error) { return j.Info(), nil })
+	t.info = introduced(j)
 	if err := t.run(limited); err != nil {
-		t.fail(err, ended(ctx, limited))
+		t.fail(ctx, limited, err)
 	}
 	return t.pass
+}
+
+// introduced is what a judge says of itself: nothing when it panics, which is no reason not to ask it for its verdict.
+func introduced(j judge.Judge) (info judge.Info) {
+	defer func() { _ = recover() }()
+	return j.Info()
 }
 
 // trial is a pass on its way.
@@ -188,21 +194,9 @@ func (t *trial) ask(ctx context.Context, req judge.Request) (judge.Reply, error)
 	return reply, ctx.Err()
 }
 
-// ended tells whose end ended a pass: Canceled when the caller gave it up, Timeout when its time is over by the caller's
-// clock or ours, and empty when it had not ended.
-func ended(caller, limited context.Context) prosecutor.ErrorKind {
-	switch {
-	case errors.Is(caller.Err(), context.Canceled):
-		return prosecutor.Canceled
-	case limited.Err() != nil:
-		return prosecutor.Timeout
-	default:
-		return ""
-	}
-}
-
-// fail ends the pass with row 4, or with row 6 after its repair.
-func (t *trial) fail(err error, end prosecutor.ErrorKind) {
+// fail ends the pass with row 4, or with row 6 after its repair. It is Canceled when the caller gave it up, and Timeout
+// when its time is over by the caller's clock or ours.
+func (t *trial) fail(caller, limited context.Context, err error) {
 	var failed *judge.Error
 	named := errors.As(err, &failed)
 	kind := prosecutor.Transport
@@ -210,11 +204,11 @@ func (t *trial) fail(err error, end prosecutor.ErrorKind) {
 	case named && failed.Kind == prosecutor.Quota:
 		// Exhausted quota is never swallowed, not even by the end of the case (semantics 7).
 		kind = prosecutor.Quota
-	case end == prosecutor.Canceled:
+	case errors.Is(caller.Err(), context.Canceled):
 		kind = prosecutor.Canceled
 	case named && known(failed.Kind) && failed.Kind != prosecutor.Transport:
 		kind = failed.Kind
-	case end == prosecutor.Timeout, errors.Is(err, context.DeadlineExceeded):
+	case limited.Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		kind = prosecutor.Timeout
 	}
 	if named {
@@ -243,7 +237,7 @@ func (t *trial) nonce() string {
 	nonce := next()
 	for range 3 {
 		if t.in.Brief.Fits(nonce) {
-			break
+			return nonce
 		}
 		nonce = next()
 	}

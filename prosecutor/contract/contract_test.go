@@ -63,6 +63,30 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+func TestWhatPreflightSays(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want prosecutor.Finding
+	}{
+		{"\n", prosecutor.Finding{
+			Rule: "no-change", Charge: prosecutor.ChargeSpec, Claim: "There is no committed change: the diff is empty.",
+		}},
+		{strings.Repeat("x", 120_001), prosecutor.Finding{
+			Rule: "too-large", Charge: prosecutor.ChargeScope, Claim: "The change is too large to be judged as a whole: split it.",
+			Evidence: "The diff has 120001 characters, at most 120000 are judged. Nothing is cut off, because a review of a part cannot vouch for the rest.",
+		}},
+	} {
+		want := c.want
+		want.Source, want.Origin = prosecutor.FromRule, "contract"
+		want.Severity, want.Claimed = prosecutor.Critical, prosecutor.Critical
+		want.Place = prosecutor.Place{Status: prosecutor.NoFile}
+		want.ID = prosecutor.Identify(want)
+		if d := cmp.Diff(&want, contract.Preflight(c.text)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", want.Rule, d)
+		}
+	}
+}
+
 func TestCorpusLength(t *testing.T) {
 	for _, e := range corpustest.Load(t) {
 		t.Run(e.ID, func(t *testing.T) {
@@ -117,6 +141,37 @@ func TestRepairRepeatsWhatCanBeRepeated(t *testing.T) {
 	}
 }
 
+func TestRepairCutsALongAnswerBetweenCharacters(t *testing.T) {
+	const cut = "\n(the rest of the answer is not repeated)"
+	for _, c := range []struct{ name, text, want string }{
+		{"the limit", strings.Repeat("x", 64<<10), strings.Repeat("x", 64<<10)},
+		{"one more", strings.Repeat("x", 64<<10+1), strings.Repeat("x", 64<<10) + cut},
+		{"a character on the limit", strings.Repeat("x", 64<<10-1) + "é", strings.Repeat("x", 64<<10-1) + cut},
+		{"a long character on the limit", strings.Repeat("x", 64<<10-3) + "𝄞", strings.Repeat("x", 64<<10-3) + cut},
+		{"no beginning of a character", strings.Repeat("\x80", 64<<10+1), cut},
+		{"blank", " \n", "(an empty answer)"},
+	} {
+		_, j := run(t, prosecutor.Spec, refund(t), say(c.text), say(ship))
+		if got := j.requests[1].Messages[1].Text; got != c.want {
+			t.Errorf("%s: %d bytes ending in %q, want %d ending in %q", c.name, len(got), got[max(0, len(got)-60):], len(c.want), c.want[max(0, len(c.want)-60):])
+		}
+	}
+}
+
+func TestRepairRequest(t *testing.T) {
+	_, j := run(t, prosecutor.Spec, refund(t), say(`{"verdict":"no","findings":[],"mood":1}`), say(ship))
+	want := `That answer breaks the contract, so it was not used:
+
+- /verdict: must be "ship" or "block"
+- the object: the property "mood" is not allowed
+
+Answer once more: one JSON object after the schema of your instructions, complete, and nothing before or after it. Correct the form; change what you found only if you find it mistaken.
+`
+	if d := cmp.Diff(want, j.requests[1].Messages[2].Text); d != "" {
+		t.Errorf("the judge is told (-want +got):\n%s", d)
+	}
+}
+
 func TestTruncatedAnswerIsToldToBeBrief(t *testing.T) {
 	var asked []judge.Request
 	j := recording{&asked, []judge.Reply{{Text: `{"verdict":"ship","findings":[`, Truncated: true}, {Text: ship, Truncated: true}}}
@@ -168,6 +223,15 @@ func TestAccounts(t *testing.T) {
 	}
 	if d := cmp.Diff(want, pass); d != "" {
 		t.Errorf("pass (-want +got):\n%s", d)
+	}
+}
+
+func TestAFailedRepairKeepsTheAccountOfTheFirstCall(t *testing.T) {
+	pass, _ := run(t, prosecutor.Correctness, refund(t), say("{}"), step{Failure: prosecutor.Transport})
+	first := sha256.Sum256([]byte("{}"))
+	if pass.ErrorKind != prosecutor.Transport || pass.Calls != 2 || pass.Repairs != 1 || pass.Model != "fern-1-0101" ||
+		pass.TokensIn != 100 || pass.AnswerHash != hex.EncodeToString(first[:]) || pass.Violation == "" {
+		t.Errorf("%+v", pass)
 	}
 }
 
@@ -350,10 +414,12 @@ func TestNonceIsAskedAgainWhenTheCaseHoldsIt(t *testing.T) {
 	for _, c := range []struct {
 		words []string
 		want  string
+		asked int
 	}{
-		{[]string{"NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE"},
-		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE"},
-		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, ""},
+		{[]string{"NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE", 1},
+		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE", 3},
+		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "NONCE-TWO-NONCE", 4},
+		{[]string{"NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-ONE-NONCE", "NONCE-TWO-NONCE"}, "", 4},
 	} {
 		j := &script{t: t, replies: []step{say(ship)}}
 		words := c.words
@@ -362,6 +428,9 @@ func TestNonceIsAskedAgainWhenTheCaseHoldsIt(t *testing.T) {
 			words = words[1:]
 			return w
 		}})
+		if asked := len(c.words) - len(words); asked != c.asked {
+			t.Errorf("%v: asked %d times, want %d", c.words, asked, c.asked)
+		}
 		first, _, _ := strings.Cut(j.requests[0].Messages[0].Text, "\n")
 		if c.want != "" && !strings.Contains(first, c.want) {
 			t.Errorf("%v: %q, want %s", c.words, first, c.want)
@@ -407,6 +476,7 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 		{"survivors that are listed already stand once", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{*survivors}}}, prosecutor.Block, []string{survivors.Claim}},
 		{"survivors that each have a finding are not named again", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: each}}, prosecutor.Block, []string{each[0].Claim, each[1].Claim}},
 		{"a survivor without a finding has all of them named", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: each[:1]}}, prosecutor.Block, []string{each[0].Claim, survivors.Claim}},
+		{"survivors join the other findings of their source", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{alert}}}, prosecutor.Block, []string{alert.Claim, survivors.Claim}},
 		{"two sources", []prosecutor.Evidence{
 			{Source: prosecutor.CodeScanning, State: prosecutor.Red, Findings: []prosecutor.Finding{alert}},
 			{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants}}, prosecutor.Block, []string{alert.Claim, survivors.Claim}},
@@ -456,6 +526,78 @@ func TestSurvivorFinding(t *testing.T) {
 	}
 	if id(one) == id(two) || id(one) == id(one, two) {
 		t.Error("other survivors have the same identity")
+	}
+}
+
+func TestWhatSurvivorsSay(t *testing.T) {
+	one := prosecutor.Survivor{Path: "a/b.go", Line: 7, Operator: "swap", Original: "a < b", Mutated: "a <= b"}
+	two := prosecutor.Survivor{Path: "a/c.go", Line: 1, Operator: "drop", Original: "close()", Mutated: ""}
+	for _, c := range []struct {
+		name                      string
+		survivors                 []prosecutor.Survivor
+		claim, evidence, identity string
+	}{
+		{
+			"one", []prosecutor.Survivor{one},
+			"A mutant of the changed lines survived: no test fails when the code is wrong. a/b.go:7 swap",
+			"a/b.go:7 swap: `a < b` -> `a <= b`",
+			`a/b.go swap "a < b" "a <= b"`,
+		},
+		{
+			"two", []prosecutor.Survivor{one, two},
+			"2 mutants of the changed lines survived: no test fails when the code is wrong. a/b.go:7 swap, a/c.go:1 drop",
+			"a/b.go:7 swap: `a < b` -> `a <= b`\na/c.go:1 drop: `close()` -> ``",
+			"a/b.go swap \"a < b\" \"a <= b\"\na/c.go drop \"close()\" \"\"",
+		},
+	} {
+		want := prosecutor.Finding{
+			Source: prosecutor.FromEvidence, Origin: "hollow_test", Rule: "surviving-mutants", Severity: prosecutor.Critical,
+			Claimed: prosecutor.Critical, Charge: prosecutor.ChargeTests, Claim: c.identity, Place: prosecutor.Place{Status: prosecutor.NoFile},
+		}
+		want.ID = prosecutor.Identify(want)
+		want.Claim, want.Evidence = c.claim, c.evidence
+		got := contract.SurvivorFinding(prosecutor.Evidence{Source: prosecutor.HollowTest, Survivors: c.survivors})
+		if d := cmp.Diff(&want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, d)
+		}
+	}
+}
+
+// What a source says of its finding stands, and what it leaves out is filled in.
+func TestFindingsOfEvidenceAreCompleted(t *testing.T) {
+	noFile := prosecutor.Place{Status: prosecutor.NoFile}
+	placed := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.go", Side: prosecutor.Right, StartLine: 3, EndLine: 3}
+	anchor := &prosecutor.Anchor{Path: "a.go", Line: 3}
+	for _, c := range []struct {
+		name     string
+		in, want prosecutor.Finding
+	}{
+		{"bare", prosecutor.Finding{Severity: prosecutor.Low}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Place: noFile}},
+		{"unknown severity", prosecutor.Finding{Severity: "urgent"}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.High, Claimed: "urgent", Place: noFile}},
+		{"capped, of another origin", prosecutor.Finding{Origin: "codeql", Severity: prosecutor.Medium, Claimed: prosecutor.High}, prosecutor.Finding{
+			Origin: "codeql", Severity: prosecutor.Medium, Claimed: prosecutor.High, Place: noFile}},
+		{"placed", prosecutor.Finding{Severity: prosecutor.Low, Place: placed}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Place: placed}},
+		{"anchored, to be placed", prosecutor.Finding{Severity: prosecutor.Low, Anchor: anchor}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Anchor: anchor}},
+		{"anchored and placed", prosecutor.Finding{Severity: prosecutor.Low, Anchor: anchor, Place: placed}, prosecutor.Finding{
+			Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Anchor: anchor, Place: placed}},
+		{"identified", prosecutor.Finding{ID: "given", Severity: prosecutor.Low}, prosecutor.Finding{
+			ID: "given", Origin: "code_scanning", Severity: prosecutor.Low, Claimed: prosecutor.Low, Place: noFile}},
+	} {
+		want := c.want
+		want.Source = prosecutor.FromEvidence
+		if want.ID == "" {
+			want.ID = prosecutor.Identify(want)
+		}
+		brief := refund(t)
+		brief.Evidence = []prosecutor.Evidence{{Source: prosecutor.CodeScanning, State: prosecutor.Red, Findings: []prosecutor.Finding{c.in}}}
+		pass, _ := run(t, prosecutor.Correctness, brief, say(ship))
+		if d := cmp.Diff([]prosecutor.Finding{want}, pass.Findings); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, d)
+		}
 	}
 }
 
@@ -515,6 +657,41 @@ func TestQuotesOfInvalidBytesAreFound(t *testing.T) {
 		if d := cmp.Diff(c.want, got.Place); d != "" {
 			t.Errorf("%s %q (-want +got):\n%s", c.path, c.quote, d)
 		}
+	}
+}
+
+// The text of a diff is looked at as it was sent only for a quote that it does not hold as it is.
+func TestQuoteThatIsThereIsNotConfusedWithWhatLooksLikeIt(t *testing.T) {
+	d := parse(t, "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1,3 @@\n-old\n+twin \xff\n+twin \ufffd\n+last\n")
+	got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: "a.py", Side: prosecutor.Right, Quote: "twin \ufffd"}})
+	want := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.py", Side: prosecutor.Right, StartLine: 2, EndLine: 2, MatchedBy: "file"}
+	if d := cmp.Diff(want, got.Place); d != "" {
+		t.Errorf("place (-want +got):\n%s", d)
+	}
+}
+
+// A file that becomes a link has two sections of one name.
+func TestQuoteOfInvalidBytesInATypeChange(t *testing.T) {
+	d := parse(t, "diff --git a/a.py b/a.py\ndeleted file mode 100644\n--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone \xff\n"+
+		"diff --git a/a.py b/a.py\nnew file mode 120000\n--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+target\n\\ No newline at end of file\n")
+	got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: "a.py", Side: prosecutor.Left, Quote: "gone \ufffd"}})
+	want := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.py", Side: prosecutor.Left, StartLine: 1, EndLine: 1, MatchedBy: "file"}
+	if d := cmp.Diff(want, got.Place); d != "" {
+		t.Errorf("place (-want +got):\n%s", d)
+	}
+}
+
+// A file of which there is no text, or none that can be read as it was sent, hides nothing of the others.
+func TestQuoteOfInvalidBytesBesideFilesThatCannotBeRead(t *testing.T) {
+	section := func(name, line string) string {
+		return "diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" + name + "\n@@ -1 +1 @@\n-old\n+" + line + "\n"
+	}
+	d := parse(t, section("long.js", strings.Repeat("\xff", diff.DefaultMaxLine/3+1))+section("a.py", "odd \xff"))
+	d.Files = append([]*diff.File{{OldPath: "made.py", NewPath: "made.py", Status: diff.Modified}}, d.Files...)
+	got := contract.Settle(d, prosecutor.Finding{Severity: prosecutor.High, Anchor: &prosecutor.Anchor{Path: "a.py", Side: prosecutor.Right, Quote: "odd \ufffd"}})
+	want := prosecutor.Place{Status: prosecutor.Anchored, Path: "a.py", Side: prosecutor.Right, StartLine: 1, EndLine: 1, MatchedBy: "file"}
+	if d := cmp.Diff(want, got.Place); d != "" {
+		t.Errorf("place (-want +got):\n%s", d)
 	}
 }
 

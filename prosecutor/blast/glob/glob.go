@@ -14,31 +14,17 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Set is an ordered list of globs, prepared once and matched often: a case may hold 3,000 files and 50 globs, and most
-// globs are decided by comparing a prefix. The zero Set matches nothing. A Set is immutable and safe for concurrent use.
+// Set is an ordered list of globs, prepared once and matched often. The zero Set matches nothing. A Set is immutable and
+// safe for concurrent use.
 type Set struct {
 	globs []prepared
 }
 
-// prepared is a glob with what can be said about its matches without running it.
 type prepared struct {
-	text   string
-	run    string // what doublestar is given
-	kind   kind
-	place  string // the path before the first metacharacter
-	prefix string // every match starts with it
-	suffix string // every match ends with it
+	text  string
+	run   string // what doublestar is given
+	place string // the path before the first metacharacter
 }
-
-type kind int
-
-const (
-	general kind = iota
-	exact        // no metacharacter: the path is the glob
-	below        // "dir/**" without other metacharacters
-	named        // "**/name": a path whose last segments are name
-	all          // "**"
-)
 
 // New prepares globs. Every glob that is malformed is reported, each by its text; the Set that comes with the error
 // holds the others, so that the caller decides what a glob that nobody can read means.
@@ -55,60 +41,27 @@ func New(globs ...string) (Set, error) {
 	return s, errors.Join(problems...)
 }
 
-const meta = `*?[{\`
+// Must is New for globs that are written in the program: it panics when one is malformed.
+func Must(globs ...string) Set {
+	s, err := New(globs...)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
 
 func prepare(g string) prepared {
 	p := prepared{text: g, run: g, place: g}
 	if strings.HasSuffix(g, "/**") {
 		p.run += "/*"
 	}
-	first := strings.IndexAny(g, meta)
-	if first < 0 {
-		p.kind = exact
-		return p
-	}
-	p.place = g[:first]
-	switch {
-	case g == "**":
-		p.kind = all
-		return p
-	case first == len(g)-2 && strings.HasSuffix(g, "/**"):
-		p.kind = below
-		p.prefix = g[:first]
-		return p
-	case strings.HasPrefix(g, "**/") && len(g) > 3 && !strings.ContainsAny(g[3:], meta) && g[3] != '/':
-		p.kind = named
-		p.suffix = g[3:]
-		return p
-	}
-	// "a/**/b" may match "a/b", so that the slash before a doublestar is not part of the certain prefix.
-	p.prefix = p.place
-	if strings.HasPrefix(g[first:], "**") {
-		p.prefix = strings.TrimSuffix(p.prefix, "/")
-	}
-	// Braces and classes hide where the last metacharacter ends, hence only plain stars give a certain suffix.
-	if !strings.ContainsAny(g, `[{\?`) {
-		p.suffix = strings.TrimPrefix(g[strings.LastIndexByte(g, '*')+1:], "/")
+	if first := strings.IndexAny(g, `*?[{\`); first >= 0 {
+		p.place = g[:first]
 	}
 	return p
 }
 
-func (p prepared) match(path string) bool {
-	switch p.kind {
-	case exact:
-		return path == p.text
-	case all:
-		return true
-	case below:
-		return strings.HasPrefix(path, p.prefix) && len(path) > len(p.prefix)
-	case named:
-		return strings.HasSuffix(path, p.suffix) &&
-			(len(path) == len(p.suffix) || path[len(path)-len(p.suffix)-1] == '/')
-	default:
-		return strings.HasPrefix(path, p.prefix) && strings.HasSuffix(path, p.suffix) &&
-			doublestar.MatchUnvalidated(p.run, path)
-	}
-}
+func (p prepared) match(path string) bool { return doublestar.MatchUnvalidated(p.run, path) }
 
 // Match returns the first glob that matches path.
 func (s Set) Match(path string) (glob string, ok bool) {

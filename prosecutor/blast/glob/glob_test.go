@@ -87,9 +87,19 @@ func TestCovers(t *testing.T) {
 	for path, want := range map[string]bool{
 		"internal/auth": true, "internal": true, "internal/auth/lib": true, "internal/author": false, "int": false,
 		"db": true, "dbs": false, "exact": true, "exact/file": true, "exact/file/x": false, "secret": false, "a/secret": false, "": false,
+		"**": false, // a name like any other, and no place that a glob names
 	} {
 		if _, got := s.Covers(path); got != want {
 			t.Errorf("%q: %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestCoversNamesTheFirstGlob(t *testing.T) {
+	s := glob.Must("docs/**", "internal/auth/*.go", "internal/**")
+	for path, want := range map[string]string{"internal": "internal/auth/*.go", "internal/pay": "internal/**", "elsewhere": ""} {
+		if g, _ := s.Covers(path); g != want {
+			t.Errorf("%s: %q, want %q", path, g, want)
 		}
 	}
 }
@@ -104,7 +114,16 @@ func TestMalformedGlobsAreReportedAndTheOthersKept(t *testing.T) {
 	}
 }
 
-// The short cuts must not change what a glob means.
+func TestMustRefusesAMalformedGlob(t *testing.T) {
+	defer func() {
+		if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), `"a["`) {
+			t.Errorf("panic with %v", err)
+		}
+	}()
+	glob.Must("b/**", "a[")
+}
+
+// What doublestar says of a glob holds, but that "dir/**" is only what is below dir.
 func TestPreparedEqualsDoublestar(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", "b", "ab", "*", "**", "/", "/", "?", "[ab]", "{a,b}", `\*`, "é", ".go"})
 	path := rapid.SampledFrom([]string{"a", "b", "ab", "/", "/", "*", "é", ".go", "\xff", " "})
