@@ -164,6 +164,7 @@ func TestWhoMayAskAgain(t *testing.T) {
 		want  Reason
 	}{
 		{"a push", f, AlreadyDecided},
+		{"a push of a writer", by(f, EventPush, writer), AlreadyDecided},
 		{"the command of a writer", by(f, EventProsecute, writer), Unanimous},
 		{"the command of a reader", by(f, EventProsecute, reader), NotPermitted},
 		{"the command of a bot", by(f, EventProsecute, machine), NotPermitted},
@@ -172,6 +173,7 @@ func TestWhoMayAskAgain(t *testing.T) {
 		{"the button for all", by(f, EventRerunAll, writer), Unanimous},
 		{"the button, by a reader", by(f, EventRerun, reader), NotPermitted},
 		{"the button, by a bot", by(f, EventRerun, machine), NotPermitted},
+		{"the button, by a bot of unknown permission", by(f, EventRerun, Sender{Type: Bot}), NotPermitted},
 		{"a local review", by(f, EventReview, Sender{}), Unanimous},
 		{"a draft pushed", draft, Draft},
 		{"a draft, the command of a writer", by(draft, EventProsecute, writer), Unanimous},
@@ -491,7 +493,7 @@ func TestSuperseded(t *testing.T) {
 		"spec":   func(l Ledger) Ledger { return SpecChange(l, "s2") },
 	} {
 		r := After(facts(), change(step.Ledger), p, ships)
-		if r.Reason != Superseded || r.Ledger.Laps != 0 || r.CheckRun() != (CheckRun{CheckCompleted, Cancelled}) {
+		if r.Reason != Superseded || r.Detail != "" || !r.Asked || r.Ledger.Laps != 0 || r.CheckRun() != (CheckRun{CheckCompleted, Cancelled}) {
 			t.Errorf("%s: %v, check run %+v", name, r, r.CheckRun())
 		}
 	}
