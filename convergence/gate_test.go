@@ -272,6 +272,8 @@ func TestJudgeFailureMixed(t *testing.T) {
 	noJudge := LensOutcome{Lens: s, Verdict: prosecutor.Errored, NoJudge: true}
 	sameFamily := ship(s)
 	sameFamily.SameFamily = true
+	blockedBySame := block(s, grave)
+	blockedBySame.SameFamily = true
 	lying := ship(s)
 	lying.Findings = []prosecutor.Finding{grave}
 	refuted := block(s, grave)
@@ -320,6 +322,10 @@ func TestJudgeFailureMixed(t *testing.T) {
 			Decided, LoopBack, LensVeto, nil, nil, []prosecutor.Lens{c}},
 		{"own family, self-modifying", config.FailureHold, true, []LensOutcome{ship(c), sameFamily, ship(x)},
 			Escalated, Escalate, NoIndependence, nil, nil, nil},
+		{"a block of the own family, self-modifying", config.FailureHold, true, []LensOutcome{ship(c), blockedBySame, ship(x)},
+			Decided, LoopBack, LensVeto, nil, nil, []prosecutor.Lens{s}},
+		{"no judge is free, and yet there is a verdict", config.FailureHold, false, []LensOutcome{ship(c), {Lens: s, Waiting: true, Verdict: "sulks"}, ship(x)},
+			Errored, "", PanicFailure, nil, nil, nil},
 		{"own family", config.FailureHold, false, []LensOutcome{ship(c), sameFamily, ship(x)},
 			Decided, Advance, Unanimous, nil, nil, nil},
 		{"a lens without an outcome", config.FailureApprove, false, []LensOutcome{ship(c), ship(s)},

@@ -138,6 +138,11 @@ func TestOverrideStandsUntilAskedAfterIt(t *testing.T) {
 		g.want(g.decide(withEvidence(f, prosecutor.CIChecks, prosecutor.Pending)), Parked, "", PendingEvidence)
 		g.want(g.decide(at(by(facts(), EventChecksFinished, Sender{}), 3), ship(prosecutor.Correctness)), Decided, Advance, Unanimous)
 	})
+	t.Run("and says nothing about another head", func(t *testing.T) {
+		g := sentBack(t)
+		g.ledger = OverrideHead(g.ledger, Override{Head: "h0", By: "ada", At: start})
+		g.want(g.decide(facts()), NotJudged, "", AlreadyDecided)
+	})
 	t.Run("and says nothing about the merge queue", func(t *testing.T) {
 		g := sentBack(t)
 		g.ledger = OverrideHead(g.ledger, override)

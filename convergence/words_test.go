@@ -68,7 +68,7 @@ func TestSupported(t *testing.T) {
 	for e, want := range map[Event]bool{
 		EventPush: true, EventReopened: true, EventProsecute: true, EventDismiss: true, EventRerun: true, EventRerunAll: true,
 		EventButton: true, EventMergeGroup: true, EventReview: true, EventReviewReopen: true, EventResume: true,
-		"pull_request.labeled": false, "pull_request.closed": false, "star.created": false, "": false,
+		"pull_request.labeled": false, "pull_request.closed": false, "star.created": false,
 	} {
 		if got := Supported(e); got != want {
 			t.Errorf("%q: got %v", e, got)
