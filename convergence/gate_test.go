@@ -852,3 +852,17 @@ func TestTitles(t *testing.T) {
 		t.Errorf("title %q", got)
 	}
 }
+
+// TestContributingFindingsAreOfTheirLens: what a judge said belongs to the lens it was asked under, evidence to none.
+func TestContributingFindingsAreOfTheirLens(t *testing.T) {
+	said, elsewhere, survivor := accusation("said", prosecutor.High), accusation("elsewhere", prosecutor.High), accusation("survivor", prosecutor.High)
+	said.Lens, elsewhere.Lens, survivor.Lens, survivor.Source = "", prosecutor.Security, "", prosecutor.FromEvidence
+	want := map[string]prosecutor.Lens{"said": prosecutor.Spec, "elsewhere": prosecutor.Security, "survivor": ""}
+	got := map[string]prosecutor.Lens{}
+	for _, f := range Contributing([]LensOutcome{block(prosecutor.Spec, said, elsewhere, survivor)}) {
+		got[f.ID] = f.Lens
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
