@@ -39,13 +39,14 @@ func TestWhatFailuresSay(t *testing.T) {
 		reason   Reason
 		detail   string
 	}{
-		"credentials":      {[]LensOutcome{ship(c), failed(s, prosecutor.Auth), because(failed(x, prosecutor.Auth), "401")}, 0, AuthFailure, "spec: 401"},
-		"the first of two": {[]LensOutcome{because(failed(c, prosecutor.Panic), "nil map"), because(failed(s, prosecutor.Panic), "out of range"), ship(x)}, 0, PanicFailure, "correctness: nil map"},
-		"without words":    {[]LensOutcome{ship(c), ship(s), failed(x, prosecutor.Auth)}, 0, AuthFailure, ""},
-		"no outcome":       {[]LensOutcome{ship(c), ship(s)}, 0, PanicFailure, "spec: the lens spec was asked and has no outcome"},
-		"two outcomes":     {[]LensOutcome{ship(c), ship(s), ship(x), ship(x)}, 0, PanicFailure, "spec: the lens spec has 2 outcomes"},
-		"independence":     {[]LensOutcome{noJudge(c), ship(s), noJudge(x)}, 0, NoIndependence, "an independent judge is required for correctness, spec, and none is configured"},
-		"out of time":      {[]LensOutcome{failed(c, prosecutor.Timeout), ship(s), failed(x, prosecutor.Quota)}, 2 * time.Hour, NotJudgedInTime, "no judge for correctness, spec within 2h"},
+		"credentials":                      {[]LensOutcome{ship(c), failed(s, prosecutor.Auth), because(failed(x, prosecutor.Auth), "401")}, 0, AuthFailure, "spec: 401"},
+		"the first of two":                 {[]LensOutcome{because(failed(c, prosecutor.Panic), "nil map"), because(failed(s, prosecutor.Panic), "out of range"), ship(x)}, 0, PanicFailure, "correctness: nil map"},
+		"a bug after rejected credentials": {[]LensOutcome{ship(c), ship(s), {Lens: x, Verdict: prosecutor.Errored, ErrorKind: prosecutor.Panic, Failures: []prosecutor.ErrorKind{prosecutor.Auth}}}, 0, PanicFailure, ""},
+		"without words":                    {[]LensOutcome{ship(c), ship(s), failed(x, prosecutor.Auth)}, 0, AuthFailure, ""},
+		"no outcome":                       {[]LensOutcome{ship(c), ship(s)}, 0, PanicFailure, "spec: the lens spec was asked and has no outcome"},
+		"two outcomes":                     {[]LensOutcome{ship(c), ship(s), ship(x), ship(x)}, 0, PanicFailure, "spec: the lens spec has 2 outcomes"},
+		"independence":                     {[]LensOutcome{noJudge(c), ship(s), noJudge(x)}, 0, NoIndependence, "an independent judge is required for correctness, spec, and none is configured"},
+		"out of time":                      {[]LensOutcome{failed(c, prosecutor.Timeout), ship(s), failed(x, prosecutor.Quota)}, 2 * time.Hour, NotJudgedInTime, "no judge for correctness, spec within 2h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, f := allLenses(t, config.FailureHold)
@@ -103,6 +104,7 @@ func TestEntriesOfLensesWithoutAVerdict(t *testing.T) {
 	const c, s, x = prosecutor.Correctness, prosecutor.Security, prosecutor.Spec
 	grave := accusation("q", prosecutor.High)
 	busy := LensOutcome{Lens: s, Waiting: true}
+	worst := LensOutcome{Lens: s, Verdict: prosecutor.Errored, ErrorKind: prosecutor.Quota, Failures: []prosecutor.ErrorKind{prosecutor.Timeout}}
 	unnoted := LensOutcome{Lens: s, Verdict: prosecutor.Errored, ErrorKind: prosecutor.Quota}
 	broken := LensOutcome{Lens: s, Waiting: true, Failures: []prosecutor.ErrorKind{prosecutor.Quota}}
 	for name, tt := range map[string]struct {
@@ -114,6 +116,7 @@ func TestEntriesOfLensesWithoutAVerdict(t *testing.T) {
 		"a failure":                   {config.FailureHold, []LensOutcome{ship(c), failed(s, prosecutor.Timeout), ship(x)}, Held, []Entry{{Kind: EntryHold, Lens: s, Cause: "timeout"}}},
 		"nobody is free":              {config.FailureHold, []LensOutcome{ship(c), busy, ship(x)}, Held, []Entry{{Kind: EntryHold, Lens: s, Cause: "no judge is free"}}},
 		"a quota, and nobody is free": {config.FailureHold, []LensOutcome{ship(c), broken, ship(x)}, Held, []Entry{{Kind: EntryHold, Lens: s, Cause: "quota"}}},
+		"a quota after a failure":     {config.FailureApprove, []LensOutcome{ship(c), worst, ship(x)}, Held, []Entry{{Kind: EntryHold, Lens: s, Cause: "quota"}}},
 		"a quota without its history": {config.FailureApprove, []LensOutcome{ship(c), unnoted, ship(x)}, Held, []Entry{{Kind: EntryHold, Lens: s, Cause: "quota"}}},
 		"the gravest one":             {config.FailureApprove, []LensOutcome{ship(c), failed(s, prosecutor.Quota, prosecutor.Timeout), ship(x)}, Held, []Entry{{Kind: EntryHold, Lens: s, Cause: "quota"}}},
 		"let through":                 {config.FailureApprove, []LensOutcome{ship(c), failed(s, prosecutor.Refusal), ship(x)}, Decided, []Entry{{Kind: EntryFailOpen, Lens: s, Cause: "refusal"}}},

@@ -111,6 +111,10 @@ func TestWhichConcernsStand(t *testing.T) {
 	if got := ids(StandingConcerns(second, current, look)); !slices.Equal(got, []string{"stood"}) {
 		t.Errorf("on the second head, once more: %v", got)
 	}
+	// What is said once more is of its first lap, and comes after what is new.
+	if got := ids(StandingConcerns(lap(l, "h2", accusation("new", prosecutor.High), stood), current, look)); !slices.Equal(got, []string{"stood"}) {
+		t.Errorf("on the second head, said once more: %v", got)
+	}
 	if got := ids(StandingConcerns(Push(second, "h3"), current, look)); !slices.Equal(got, []string{"stood", "new"}) {
 		t.Errorf("on the third head: %v", got)
 	}

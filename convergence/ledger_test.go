@@ -20,7 +20,7 @@ var later = start.Add(time.Hour)
 func caseAt(head string) Case { return onHead(facts(), head).Case }
 
 // full is a ledger with something in every field that an open change can have. Its lists have room to spare, as those
-// that were read from JSON do.
+// that were read from JSON may have.
 func full(t *testing.T) Ledger {
 	t.Helper()
 	review, queue := caseAt("h2"), caseAt("g1")
@@ -30,7 +30,7 @@ func full(t *testing.T) Ledger {
 		return c
 	}
 	a, b := remembered("a", 1, "h1"), remembered("b", 2, "h2")
-	return roundTrip(t, Ledger{
+	l := roundTrip(t, Ledger{
 		Version: 1, Epoch: 2, Laps: 2, BudgetLaps: 2, Radius: prosecutor.RadiusMedium,
 		Stages: map[Stage]StageState{
 			StageReview:     {LastVerdict: LoopBack, Attempts: 2, LastFindingSignatures: []string{"s2"}, Decided: &review, DecidedAt: start},
@@ -47,6 +47,11 @@ func full(t *testing.T) Ledger {
 		Counters:   map[EntryKind]int{EntryHold: 1},
 		UpdatedAt:  start,
 	})
+	l.LapSignatures, l.LapDecisions = slices.Grow(l.LapSignatures, 4), slices.Grow(l.LapDecisions, 4)
+	l.LapBlocking, l.LapHeads = slices.Grow(l.LapBlocking, 4), slices.Grow(l.LapHeads, 4)
+	l.Accusations, l.OpenConcerns = slices.Grow(l.Accusations, 4), slices.Grow(l.OpenConcerns, 4)
+	l.Dismissals, l.Entries = slices.Grow(l.Dismissals, 4), slices.Grow(l.Entries, 4)
+	return l
 }
 
 func ledgerOf(l Ledger, _ Decision, _ []Cause) Ledger { return l }
@@ -281,6 +286,14 @@ func TestPushOfAChangeThatNeverQueued(t *testing.T) {
 	}
 }
 
+// TestNewEpochEndsConvergence: the head is to be decided again, whatever was decided about it.
+func TestNewEpochEndsConvergence(t *testing.T) {
+	l, _, _ := Record(New(), Result{Case: caseAt("h1"), Decision: Advance, At: start}, 3)
+	if next := NewEpoch(l, later); !l.Converged || next.Converged {
+		t.Errorf("converged %v, then %v", l.Converged, next.Converged)
+	}
+}
+
 func TestClosedChangeIsKeptForWholeDays(t *testing.T) {
 	for keep, want := range map[time.Duration]int{
 		0: 180, -time.Hour: 180, time.Nanosecond: 1, 24 * time.Hour: 1, 25 * time.Hour: 2, 48 * time.Hour: 2, 365 * 24 * time.Hour: 365,
@@ -423,6 +436,15 @@ func TestHoldOfUnknownBeginning(t *testing.T) {
 			t.Errorf("%s is not known: %v", name, r)
 		}
 	}
+}
+
+// TestHoldOfTheReviewIsNotThatOfAGroup: each has a clock of its own.
+func TestHoldOfTheReviewIsNotThatOfAGroup(t *testing.T) {
+	g := newGate(t)
+	g.want(g.decide(facts(), failed(prosecutor.Correctness, prosecutor.Timeout)), Held, "", JudgeFailure)
+	group := by(onHead(facts(), "g1"), EventMergeGroup, Sender{})
+	group.Stage, group.Now = StageMergeQueue, start.Add(24*time.Hour)
+	g.want(g.decide(group, failed(prosecutor.Correctness, prosecutor.Timeout)), Held, "", JudgeFailure)
 }
 
 // TestEntriesCountWhatRepeats: one entry for kind, lens, head and cause.
