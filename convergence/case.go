@@ -111,13 +111,13 @@ type LensOutcome struct {
 // never refuted here; they end where they were made. At least one finding has to be gone, so that a block with nothing
 // but remarks stays a block.
 func Refute(o LensOutcome, gone func(id string) bool) LensOutcome {
-	if o.Verdict != prosecutor.Block || o.Refuted {
+	if o.Verdict != prosecutor.Block {
 		return o
 	}
 	hit := false
 	for _, f := range o.Findings {
 		switch {
-		case f.Source == prosecutor.FromModel && f.ID != "" && gone(f.ID):
+		case f.Source == prosecutor.FromModel && gone(identity(f)):
 			hit = true
 		case f.Severity != prosecutor.Low:
 			return o

@@ -82,7 +82,7 @@ func (r Ruling) CheckRun() CheckRun {
 // Title is the ruling in one short line: the title of its check run.
 func (r Ruling) Title() string {
 	title := r.title()
-	if r.Outcome == Decided && len(r.LensesRun) > 0 && r.StaticOnly {
+	if r.Outcome == Decided && r.StaticOnly {
 		title += " (static rules only)"
 	}
 	return title

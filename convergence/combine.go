@@ -120,7 +120,7 @@ func count(f Facts, p *config.Policy, lenses []prosecutor.Lens, outcomes []LensO
 		}
 	}
 	// An approval needs somebody who really judged, and nobody is let through while the case waits for another lens.
-	if len(t.by[approves]) > 0 && (len(t.shipped)+len(t.blocked) == 0 || len(t.by[held]) > 0 && len(t.blocked) == 0) {
+	if len(t.blocked) == 0 && (len(t.shipped) == 0 || len(t.by[held]) > 0) {
 		t.by[held] = append(t.by[held], t.by[approves]...)
 		delete(t.by, approves)
 	}
@@ -189,11 +189,9 @@ func combine(f Facts, step Step, p *config.Policy, outcomes []LensOutcome) Rulin
 		return r.giveUp(l, NoIndependence)
 	case len(t.by[held]) > 0:
 		return r.hold(f, l, p, t, step.asked)
-	case len(t.shipped) == 0:
-		return r.fail(PanicFailure, t.outcomes)
 	}
 	r.letThrough(t)
-	return r.record(l, p, Result{Decision: Advance, Judged: true, OpenConcerns: nil})
+	return r.record(l, p, Result{Decision: Advance, Judged: true})
 }
 
 // dismiss takes out of the outcomes what a person dismissed.
@@ -217,15 +215,16 @@ func dismiss(l Ledger, outcomes []LensOutcome) (dismissed []prosecutor.Finding, 
 
 // describe fills in what every ruling says about the lenses.
 func (r *Ruling) describe(t tally) {
-	models, judgedByAny := 0, 0
+	var rules, model bool
 	for _, o := range t.outcomes {
 		if v := o.verdict(); v != prosecutor.Ship && v != prosecutor.Block {
 			r.Failed = append(r.Failed, o.Lens)
 			continue
 		}
-		judgedByAny++
-		if !o.Static {
-			models++
+		if o.Static {
+			rules = true
+		} else {
+			model = true
 		}
 		if o.Refuted {
 			r.Refuted = append(r.Refuted, o.Lens)
@@ -234,7 +233,7 @@ func (r *Ruling) describe(t tally) {
 			r.SameFamily = append(r.SameFamily, o.Lens)
 		}
 	}
-	r.StaticOnly = judgedByAny > 0 && models == 0
+	r.StaticOnly = rules && !model
 }
 
 // veto is a LOOP_BACK by lenses, or by concerns that stand.
@@ -319,7 +318,7 @@ func (r Ruling) giveUp(l Ledger, cause Cause) Ruling {
 // entry records a lens without a verdict.
 func entry(kind EntryKind, o LensOutcome, r Ruling) Entry {
 	cause := string(o.gravest())
-	if cause == "" || o.Waiting && o.ErrorKind == "" {
+	if cause == "" {
 		cause = "no judge is free"
 	}
 	return Entry{Kind: kind, Lens: o.Lens, Head: r.Case.Head, Cause: cause, Times: 1, First: r.At, Last: r.At}

@@ -81,7 +81,7 @@ func identity(f prosecutor.Finding) string {
 // forgotten first: the later decision stands for the lap. What is accused again keeps the lap it was accused in first, and
 // takes the words of now; two claims about one place, which share an identity, both stay.
 func (l *Ledger) accuse(accused []prosecutor.Finding, head string) {
-	l.Accusations = slices.DeleteFunc(l.Accusations, func(c Concern) bool { return c.Lap == l.Laps && c.Head == head })
+	l.Accusations = slices.DeleteFunc(l.Accusations, func(c Concern) bool { return c.Lap == l.Laps })
 	earlier := l.Accusations
 	for _, f := range accused {
 		if f.Source != prosecutor.FromModel {
@@ -115,7 +115,7 @@ func StandingConcerns(l Ledger, current []prosecutor.Finding, quoteStands func(p
 		if c.Settled != "" || isBlank(c.Quote) {
 			continue
 		}
-		if l.lastHead() == l.Current.Head && c.Lap == l.Laps {
+		if c.Lap == l.Laps && l.lapOf(l.Current.Head) {
 			continue
 		}
 		f := c.Finding()

@@ -22,7 +22,7 @@ func CountsAsRed(e prosecutor.Evidence, p *config.Policy, in EvidenceContext) bo
 		return false
 	}
 	hollow := e.Source == prosecutor.HollowTest
-	must := hollow && in.MergeGroup && in.TouchesTests
+	must := in.MergeGroup && in.TouchesTests
 	switch e.State {
 	case prosecutor.Clean, prosecutor.NotApplicable, prosecutor.Pending:
 		return false

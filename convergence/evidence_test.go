@@ -1,6 +1,7 @@
 package convergence_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/prosecutor-bot/prosecutor/config"
@@ -76,5 +77,53 @@ func TestEvidenceStates(t *testing.T) {
 	}
 	if EvidenceStates(nil) != "" {
 		t.Error("no evidence has states")
+	}
+}
+
+// TestEvidenceStatesInOrder: the fixed order of sources, those that nobody knows last and by name, then by state.
+func TestEvidenceStatesInOrder(t *testing.T) {
+	got := EvidenceStates([]prosecutor.Evidence{
+		{Source: "weather", State: prosecutor.Clean},
+		{Source: prosecutor.StaticRules, State: prosecutor.Red},
+		{Source: prosecutor.HollowTest, State: prosecutor.NotApplicable},
+		{Source: "almanac", State: prosecutor.Unavailable},
+		{Source: prosecutor.CIChecks, State: prosecutor.Red},
+		{Source: "weather", State: prosecutor.Clean},
+		{Source: prosecutor.CIChecks, State: prosecutor.Pending},
+		{Source: prosecutor.CodeScanning, State: prosecutor.Clean},
+	})
+	want := "code_scanning=clean ci_checks=pending ci_checks=red hollow_test=not_applicable static_rules=red almanac=unavailable weather=clean"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestSourcesAreNamedInOrderAndOnce: what is red or waited for is a set, in the fixed order of sources.
+func TestSourcesAreNamedInOrderAndOnce(t *testing.T) {
+	of := func(state prosecutor.EvidenceState) Facts {
+		f := facts()
+		for _, source := range []prosecutor.EvidenceSource{"weather", prosecutor.CIChecks, prosecutor.CodeScanning, prosecutor.CIChecks} {
+			f.Evidence = append(f.Evidence, prosecutor.Evidence{Source: source, State: state})
+		}
+		return f
+	}
+	want := []prosecutor.EvidenceSource{prosecutor.CodeScanning, prosecutor.CIChecks, "weather"}
+	if r := Before(of(prosecutor.Red), New(), config.DefaultPolicy()).Ruling; !slices.Equal(r.RedSources, want) {
+		t.Errorf("red %v", r.RedSources)
+	}
+	if r := Before(of(prosecutor.Pending), New(), config.DefaultPolicy()).Ruling; !slices.Equal(r.WaitsFor, want) {
+		t.Errorf("waits for %v", r.WaitsFor)
+	}
+}
+
+// TestSourceThatIsOffIsNotWaitedFor: with hollow_test.mode: off the source is not looked at.
+func TestSourceThatIsOffIsNotWaitedFor(t *testing.T) {
+	for mode, parked := range map[config.HollowTestMode]bool{config.HollowOff: false, config.HollowGate: true, config.HollowEvidence: true} {
+		p := config.DefaultPolicy()
+		p.HollowTest.Mode = mode
+		step := Before(withEvidence(facts(), prosecutor.HollowTest, prosecutor.Pending), New(), p)
+		if (step.Ruling != nil) != parked {
+			t.Errorf("mode %s: step %+v", mode, step)
+		}
 	}
 }

@@ -31,7 +31,9 @@ func Before(f Facts, l Ledger, p *config.Policy) Step {
 	case f.stage() == StageReview:
 		l = begin(l, f.Case)
 	}
-	l, asked, reason, detail := admit(f, l, p)
+	// Whatever lets a draft be judged has a decided case judged again as well, so again says that somebody asked.
+	may := granted(f, l)
+	l, reason, detail := admit(f, l, p, may)
 	if reason != "" {
 		return guarded(f, l, p, reason, detail)
 	}
@@ -53,7 +55,7 @@ func Before(f Facts, l Ledger, p *config.Policy) Step {
 		r.WaitsFor = w.pending
 		r.Findings = shown(f)
 		if f.stage() == StageReview {
-			r.Ledger = Hold(l, Waiting{For: Parked, Case: r.Case, Since: f.Now, Sources: w.pending, Asked: asked})
+			r.Ledger = Hold(l, Waiting{For: Parked, Case: r.Case, Since: f.Now, Sources: w.pending, Asked: may.again})
 		}
 		return final(r)
 	}
@@ -63,7 +65,7 @@ func Before(f Facts, l Ledger, p *config.Policy) Step {
 		r.Detail = "no lens was asked for: the blast radius of the case is not known"
 		return final(r)
 	}
-	return Step{Lenses: lenses, Ledger: l, asked: asked}
+	return Step{Lenses: lenses, Ledger: l, asked: may.again}
 }
 
 func final(r Ruling) Step { return Step{Ruling: &r, Ledger: r.Ledger} }
@@ -78,20 +80,25 @@ func guarded(f Facts, l Ledger, p *config.Policy, reason Reason, detail string) 
 	return final(r)
 }
 
-// admit asks the guards. It returns the ledger, in a new epoch when a person opened one, whether a person asked past a
-// guard, and the reason of the guard that ends the case, if one does.
-func admit(f Facts, l Ledger, p *config.Policy) (next Ledger, asked bool, reason Reason, detail string) {
-	event, served := supported(f.Event)
-	permitted := f.Sender.mayAsk(f.Event)
-	again, draft := event.again && permitted, event.draft && permitted
+// granted is what the event asks for and its sender may ask for, or what a person had asked for before the case waited.
+func granted(f Facts, l Ledger) asks {
 	if w := l.Waiting; w != nil && w.Asked && f.stage() == StageReview {
-		// A person asked, and the case has only waited since.
-		again, draft = true, true
+		return asks{again: true, draft: true}
 	}
-	asked = again || draft
-	// refuse names the guard, or that the one who asked past it may not.
-	refuse := func(guard Reason, asks bool) Reason {
-		if asks && !permitted {
+	if !f.Sender.mayAsk(f.Event) {
+		return asks{}
+	}
+	event, _ := supported(f.Event)
+	return event
+}
+
+// admit asks the guards. It returns the ledger, in a new epoch when a person opened one, and the reason of the guard that
+// ends the case, if one does.
+func admit(f Facts, l Ledger, p *config.Policy, may asks) (next Ledger, reason Reason, detail string) {
+	event, served := supported(f.Event)
+	// refuse names a guard that was not passed, or that the one who asked past it may not.
+	refuse := func(guard Reason, asked bool) Reason {
+		if asked {
 			return NotPermitted
 		}
 		return guard
@@ -99,38 +106,41 @@ func admit(f Facts, l Ledger, p *config.Policy) (next Ledger, asked bool, reason
 
 	switch {
 	case f.KillSwitch:
-		return l, asked, KillSwitch, f.SwitchedOff
+		return l, KillSwitch, f.SwitchedOff
 	case !p.Enabled:
-		return l, asked, KillSwitch, "the policy has enabled: false"
-	case f.Draft && !draft:
-		return l, asked, refuse(Draft, event.draft), ""
+		return l, KillSwitch, "the policy has enabled: false"
+	case f.Draft && !may.draft:
+		return l, refuse(Draft, event.draft), ""
 	case !served:
-		return l, asked, UnsupportedEvent, string(f.Event)
-	case l.Closed && f.Event == EventReopened:
+		return l, UnsupportedEvent, string(f.Event)
+	case f.Event == EventReopened:
 		l = Reopen(l)
 	case l.Closed:
-		return l, asked, ChangeClosed, l.Outcome
+		return l, ChangeClosed, l.Outcome
 	}
 	// An override is a person's word about this head, whatever the gate had asked of people before.
-	if o := l.Override; o != nil && o.Head == f.Case.Head && !again && f.stage() == StageReview {
-		return l, asked, refuse(Overridden, event.again), o.By
+	if o := l.Override; o != nil && o.Head == f.Case.Head && f.stage() == StageReview {
+		switch {
+		case !may.again:
+			return l, refuse(Overridden, event.again), o.By
+		case o.At.After(f.Now):
+			// Given while judges were at work on what was asked for before it: the later word counts.
+			return l, Overridden, o.By
+		}
 	}
 	if l.Escalated {
 		switch {
 		case !event.reopen:
-			return l, asked, AwaitsPerson, ""
+			return l, AwaitsPerson, ""
 		case !f.Sender.MayReopen():
-			return l, asked, NotPermitted, ""
+			return l, NotPermitted, ""
 		}
 		l = NewEpoch(l, f.Now)
 	}
-	if l.decided(f) && !again {
-		return l, asked, refuse(AlreadyDecided, event.again), ""
+	if l.decided(f) && !may.again {
+		return l, refuse(AlreadyDecided, event.again), ""
 	}
-	if f.Unjudgeable != "" {
-		return l, asked, f.Unjudgeable, f.Unjudgeably
-	}
-	return l, asked, "", ""
+	return l, f.Unjudgeable, f.Unjudgeably
 }
 
 // decided reports whether the case, with its evidence as it is, has been decided and waits for nothing.

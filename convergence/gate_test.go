@@ -164,6 +164,7 @@ func TestWhoMayAskAgain(t *testing.T) {
 		want  Reason
 	}{
 		{"a push", f, AlreadyDecided},
+		{"a push of a writer", by(f, EventPush, writer), AlreadyDecided},
 		{"the command of a writer", by(f, EventProsecute, writer), Unanimous},
 		{"the command of a reader", by(f, EventProsecute, reader), NotPermitted},
 		{"the command of a bot", by(f, EventProsecute, machine), NotPermitted},
@@ -172,6 +173,7 @@ func TestWhoMayAskAgain(t *testing.T) {
 		{"the button for all", by(f, EventRerunAll, writer), Unanimous},
 		{"the button, by a reader", by(f, EventRerun, reader), NotPermitted},
 		{"the button, by a bot", by(f, EventRerun, machine), NotPermitted},
+		{"the button, by a bot of unknown permission", by(f, EventRerun, Sender{Type: Bot}), NotPermitted},
 		{"a local review", by(f, EventReview, Sender{}), Unanimous},
 		{"a draft pushed", draft, Draft},
 		{"a draft, the command of a writer", by(draft, EventProsecute, writer), Unanimous},
@@ -270,6 +272,8 @@ func TestJudgeFailureMixed(t *testing.T) {
 	noJudge := LensOutcome{Lens: s, Verdict: prosecutor.Errored, NoJudge: true}
 	sameFamily := ship(s)
 	sameFamily.SameFamily = true
+	blockedBySame := block(s, grave)
+	blockedBySame.SameFamily = true
 	lying := ship(s)
 	lying.Findings = []prosecutor.Finding{grave}
 	refuted := block(s, grave)
@@ -318,6 +322,10 @@ func TestJudgeFailureMixed(t *testing.T) {
 			Decided, LoopBack, LensVeto, nil, nil, []prosecutor.Lens{c}},
 		{"own family, self-modifying", config.FailureHold, true, []LensOutcome{ship(c), sameFamily, ship(x)},
 			Escalated, Escalate, NoIndependence, nil, nil, nil},
+		{"a block of the own family, self-modifying", config.FailureHold, true, []LensOutcome{ship(c), blockedBySame, ship(x)},
+			Decided, LoopBack, LensVeto, nil, nil, []prosecutor.Lens{s}},
+		{"no judge is free, and yet there is a verdict", config.FailureHold, false, []LensOutcome{ship(c), {Lens: s, Waiting: true, Verdict: "sulks"}, ship(x)},
+			Errored, "", PanicFailure, nil, nil, nil},
 		{"own family", config.FailureHold, false, []LensOutcome{ship(c), sameFamily, ship(x)},
 			Decided, Advance, Unanimous, nil, nil, nil},
 		{"a lens without an outcome", config.FailureApprove, false, []LensOutcome{ship(c), ship(s)},
@@ -491,7 +499,7 @@ func TestSuperseded(t *testing.T) {
 		"spec":   func(l Ledger) Ledger { return SpecChange(l, "s2") },
 	} {
 		r := After(facts(), change(step.Ledger), p, ships)
-		if r.Reason != Superseded || r.Ledger.Laps != 0 || r.CheckRun() != (CheckRun{CheckCompleted, Cancelled}) {
+		if r.Reason != Superseded || r.Detail != "" || !r.Asked || r.Ledger.Laps != 0 || r.CheckRun() != (CheckRun{CheckCompleted, Cancelled}) {
 			t.Errorf("%s: %v, check run %+v", name, r, r.CheckRun())
 		}
 	}
@@ -842,5 +850,19 @@ func TestTitles(t *testing.T) {
 	f.Lenses = prosecutor.Lenses()[:2]
 	if got := g.decide(f, ship(prosecutor.Correctness), failed(prosecutor.Security, prosecutor.Timeout)).Title(); got != "ADVANCE: correctness agrees, degraded: security did not judge" {
 		t.Errorf("title %q", got)
+	}
+}
+
+// TestContributingFindingsAreOfTheirLens: what a judge said belongs to the lens it was asked under, evidence to none.
+func TestContributingFindingsAreOfTheirLens(t *testing.T) {
+	said, elsewhere, survivor := accusation("said", prosecutor.High), accusation("elsewhere", prosecutor.High), accusation("survivor", prosecutor.High)
+	said.Lens, elsewhere.Lens, survivor.Lens, survivor.Source = "", prosecutor.Security, "", prosecutor.FromEvidence
+	want := map[string]prosecutor.Lens{"said": prosecutor.Spec, "elsewhere": prosecutor.Security, "survivor": ""}
+	got := map[string]prosecutor.Lens{}
+	for _, f := range Contributing([]LensOutcome{block(prosecutor.Spec, said, elsewhere, survivor)}) {
+		got[f.ID] = f.Lens
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -137,7 +137,6 @@ func (l Ledger) clone() Ledger {
 	l.OpenConcerns = cloned(l.OpenConcerns)
 	l.Accusations = slices.Clone(l.Accusations)
 	l.Dismissals = slices.Clone(l.Dismissals)
-	l.Causes = slices.Clone(l.Causes)
 	l.Entries = slices.Clone(l.Entries)
 	return l
 }
@@ -148,12 +147,10 @@ func cloned[T any](list []T) []T { return append(make([]T, 0, len(list)+1), list
 // Review returns the state of the stage review.
 func (l Ledger) Review() StageState { return l.Stages[StageReview] }
 
-// lastHead is the head of the last recorded lap.
-func (l Ledger) lastHead() string {
-	if len(l.LapHeads) == 0 {
-		return ""
-	}
-	return l.LapHeads[len(l.LapHeads)-1]
+// lapOf reports whether the last recorded lap is that of the head.
+func (l Ledger) lapOf(head string) bool {
+	n := len(l.LapHeads)
+	return n > 0 && l.LapHeads[n-1] == head
 }
 
 // settle recomputes converged. It is true exactly when the last decision of the review is ADVANCE for the current case,
@@ -164,7 +161,7 @@ func (l Ledger) settle() Ledger {
 	l.Converged = review.LastVerdict == Advance && review.Decided != nil &&
 		review.Decided.identity() == l.Current.identity() &&
 		(queue.LastVerdict == "" || queue.LastVerdict == Advance) &&
-		len(l.OpenConcerns) == 0 && !l.Escalated
+		len(l.OpenConcerns) == 0
 	return l
 }
 
@@ -265,6 +262,8 @@ func NewEpoch(l Ledger, at time.Time) Ledger {
 func OverrideHead(l Ledger, o Override) Ledger {
 	l = l.clone()
 	l.Override = &o
+	// The case waits for nothing any more. What a person had asked for before is answered as well.
+	l.Waiting = nil
 	l.UpdatedAt = o.At
 	return l.settle()
 }
@@ -285,7 +284,7 @@ func Hold(l Ledger, w Waiting) Ledger {
 // heldFor is how long the case has waited for judges.
 func (l Ledger) heldFor(c Case, now time.Time) time.Duration {
 	w := l.Waiting
-	if w == nil || w.For != Held || w.Case.identity() != c.identity() || w.Since.IsZero() || now.IsZero() {
+	if w == nil || w.For != Held || w.Case.identity() != c.identity() || w.Since.IsZero() {
 		return 0
 	}
 	return max(0, now.Sub(w.Since))
@@ -345,16 +344,17 @@ func Record(l Ledger, r Result, maxLaps int) (Ledger, Decision, []Cause) {
 	}
 
 	if r.Stage == StageMergeQueue {
-		l = l.visit(r, r.Decision, signatures, l.Stages[r.Stage].head() != r.Case.Head)
+		before := l.Stages[r.Stage].Decided
+		l = l.visit(r, r.Decision, signatures, before == nil || before.Head != r.Case.Head)
 		return l.settle(), r.Decision, nil
 	}
 
-	spent := len(l.LapHeads) == 0 || l.lastHead() != r.Case.Head
+	spent := !l.lapOf(r.Case.Head)
 	if spent {
 		l.Laps++
-		l.LapSignatures = append(l.LapSignatures, nil)
-		l.LapDecisions = append(l.LapDecisions, "")
-		l.LapBlocking = append(l.LapBlocking, 0)
+		l.LapSignatures = append(l.LapSignatures, signatures)
+		l.LapDecisions = append(l.LapDecisions, r.Decision)
+		l.LapBlocking = append(l.LapBlocking, blocking)
 		l.LapHeads = append(l.LapHeads, r.Case.Head)
 	}
 	last := len(l.LapHeads) - 1
@@ -411,13 +411,6 @@ func GiveUp(l Ledger, r Result, cause Cause) (Ledger, Decision, []Cause) {
 		l.Waiting = nil
 	}
 	return l.settle(), Escalate, causes
-}
-
-func (s StageState) head() string {
-	if s.Decided == nil {
-		return ""
-	}
-	return s.Decided.Head
 }
 
 // visit records a verdict of a stage.

@@ -145,7 +145,7 @@ func withoutFileLines(s, file string) string {
 		}
 		return part[1]
 	})
-	if base := file[strings.LastIndexByte(file, '/')+1:]; base != "" && !strings.Contains(base, ".") {
+	if base := file[strings.LastIndexByte(file, '/')+1:]; base != "" {
 		// A name without an ending is a file only when it is the one accused: Makefile:12.
 		s = p.nameLine.ReplaceAllStringFunc(s, func(m string) string {
 			name := m[:strings.IndexByte(m, ':')]

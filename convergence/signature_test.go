@@ -1,6 +1,9 @@
 package convergence_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,4 +117,64 @@ func FuzzSignature(f *testing.F) {
 			t.Errorf("white space counts in %q", text)
 		}
 	})
+}
+
+// hashed is the signature as it is defined: 16 hexadecimal digits of the SHA-256 over the four parts, each ended by a zero.
+func hashed(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00") + "\x00"))
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// TestClaimsAsTheyAreCompared writes down what is left of a claim.
+func TestClaimsAsTheyAreCompared(t *testing.T) {
+	for _, tt := range []struct{ path, claim, compared string }{
+		{"src/pay.go", "  The Refund\n may\texceed it. ", "the refund may exceed it."},
+		{"src/pay.go", "Leaks (line 42) twice", "leaks () twice"},
+		{"src/pay.go", "Leaks (the 42nd line)", "leaks (the )"},
+		{"src/pay.go", "Leaks (42nd line)", "leaks ()"},
+		{"src/pay.go", "Leaks (L42) twice", "leaks () twice"},
+		{"src/pay.go", "Lines 3, 4 and 9 leak", "leak"},
+		{"src/pay.go", "Src/Pay.go:42:7 leaks", "src/pay.go leaks"},
+		{"src/pay.go", "`src/Pay.go:42` leaks", "`src/Pay.go` leaks"},
+		{"src/pay.go", "At line 7 `Parse 7` Drops \"The Sign\" on line 9", "at `Parse 7` drops \"The Sign\" on"},
+		{"src/pay.go", "Dials db.example.com:5432", "dials db.example.com:5432"},
+		{"src/pay.go", "Waits at pay:42", "waits at pay:42"},
+		{"src/Makefile", "Makefile:12 and src/Makefile:13-14 leak", "makefile and src/makefile leak"},
+		{"src/Makefile", "`src/Makefile:12` leaks", "`src/Makefile` leaks"},
+		{"Makefile", "myMakefile:12, Dockerfile:12 and src/:12", "mymakefile:12, dockerfile:12 and src/:12"},
+		{"", "port:80 of src/:12", "port:80 of src/:12"},
+	} {
+		if got, want := claim(tt.path, tt.claim), hashed("correctness", tt.path, "correctness", tt.compared); got != want {
+			t.Errorf("%q is not compared as %q", tt.claim, tt.compared)
+		}
+	}
+}
+
+// TestSignatureIsStable: ledgers that an earlier version stored are compared with what this one computes.
+func TestSignatureIsStable(t *testing.T) {
+	if got := claim("src/pay.go", "The refund on line 7 may exceed the charge."); got != "b8b5bc7273eaf594" {
+		t.Errorf("got %s", got)
+	}
+	if got := Signature(prosecutor.Finding{Lens: prosecutor.Spec, Claim: "c"}); got != hashed("spec", "", "", "c") {
+		t.Errorf("without a file: %s", got)
+	}
+	moved := prosecutor.Finding{Claim: "c", Anchor: &prosecutor.Anchor{Path: "a.go"}, Place: prosecutor.Place{Path: "b.go"}}
+	if got := Signature(moved); got != hashed("", "b.go", "", "c") {
+		t.Errorf("found in another file: %s", got)
+	}
+}
+
+func TestSignaturesAreASortedSet(t *testing.T) {
+	var findings []prosecutor.Finding
+	want := []string{}
+	for _, c := range []string{"a", "b", "c", "d", "a"} {
+		findings = append(findings, prosecutor.Finding{Claim: c})
+	}
+	for _, f := range findings[:4] {
+		want = append(want, Signature(f))
+	}
+	slices.Sort(want)
+	if got := Signatures(findings); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
