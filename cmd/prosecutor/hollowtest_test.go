@@ -224,7 +224,7 @@ func snapshot(t *testing.T, dir string) string {
 func TestKilledHollowTestLeavesNothing(t *testing.T) {
 	marker := "prosecutor-kill-" + filepath.Base(t.TempDir()) + "-" + time.Now().Format("150405.000000")
 	r := pythonRepo(t, "test_m.py", strings.Replace(pyTestMost, "        self.assertEqual(most(1, 2), 2)\n",
-		"        import subprocess, sys\n        subprocess.check_call([sys.executable, \"-c\", \"import time; time.sleep(0.05)\", \""+marker+"\"])\n        self.assertEqual(most(1, 2), 2)\n", 1))
+		"        import subprocess, sys\n        p = subprocess.Popen([sys.executable, \"-c\", \"import time; time.sleep(600)\", \""+marker+"\"]); import time; time.sleep(0.05); p.kill(); p.wait()\n        self.assertEqual(most(1, 2), 2)\n", 1))
 	before := snapshot(t, r.Dir)
 	tmp := t.TempDir()
 	for i := range 20 {

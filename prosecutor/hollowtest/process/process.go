@@ -30,6 +30,8 @@ const (
 type Plain struct {
 	// Attributes may change how a process is started, such as the namespaces it gets. It may be nil.
 	Attributes func(*syscall.SysProcAttr)
+
+	keeper *keeper
 }
 
 var _ hollowtest.Executor = Plain{}
@@ -62,6 +64,7 @@ func (p Plain) Run(ctx context.Context, c hollowtest.Command) (hollowtest.ExecRe
 	if err != nil {
 		return hollowtest.ExecResult{}, fmt.Errorf("starting %s: %w", c.Argv[0], err)
 	}
+	p.keeper.began(cmd.Process.Pid)
 	out := newTail(c.Output)
 	read := make(chan struct{})
 	go func() {
@@ -72,6 +75,7 @@ func (p Plain) Run(ctx context.Context, c hollowtest.Command) (hollowtest.ExecRe
 	go func() {
 		waitExit(cmd.Process.Pid)
 		killGroup(cmd.Process.Pid)
+		p.keeper.ended(cmd.Process.Pid)
 		ended <- cmd.Wait()
 	}()
 	res, err := watch(ctx, c, cmd.Process.Pid, ended)

@@ -132,3 +132,35 @@ func TestLongOutputKeepsBothEnds(t *testing.T) {
 		t.Errorf("%d bytes: %q", len(out), out)
 	}
 }
+
+// What a test has started ends with us, also when nobody had the time to end it.
+func TestNothingOutlivesItsKeeper(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	kept, err := process.Kept(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		kept.Run(context.Background(), shell(t, "sleep 600 & echo $! >"+file+".new; mv "+file+".new "+file+"; wait"))
+	}()
+	var pid int
+	for pid == 0 {
+		if data, err := os.ReadFile(file); err == nil {
+			if pid, err = strconv.Atoi(strings.TrimSpace(string(data))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stop() // as the end of this process would
+	<-done
+	for syscall.Kill(pid, 0) == nil {
+		if data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && strings.Contains(string(data), ") Z ") {
+			break // dead, and nobody has waited for it
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

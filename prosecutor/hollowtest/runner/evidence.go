@@ -70,7 +70,7 @@ func measureIn(ctx context.Context, c Change, p config.HollowTest, in Confinemen
 }
 
 // Executors returns what runs tests, and what fetches dependencies. scratch is the directory below which everything is
-// written; others may enter it afterwards. Its error is a sandbox.UnavailableError where a sandbox cannot be built.
+// written; others may enter it afterwards. They end with ctx. The error is a sandbox.UnavailableError where a sandbox cannot be built.
 func Executors(ctx context.Context, scratch string, in Confinement) (run, fetch hollowtest.Executor, err error) {
 	switch in {
 	case Plain:
@@ -78,7 +78,8 @@ func Executors(ctx context.Context, scratch string, in Confinement) (run, fetch 
 		if err := os.Chmod(scratch, 0o711); err != nil { //nolint:gosec // see above
 			return nil, nil, fmt.Errorf("the scratch directory: %w", err)
 		}
-		return process.Plain{}, process.Plain{}, nil
+		kept, err := process.Kept(ctx)
+		return kept, kept, err
 	case Sandboxed:
 		if err := os.Chmod(scratch, 0o755); err != nil { //nolint:gosec // the tests run as another account where this process is root
 			return nil, nil, fmt.Errorf("the sandbox's directory: %w", err)
