@@ -98,7 +98,7 @@ func (MeasureArgs) attempts() int { return 5 }
 // not: its run knows of the news. A command is given once.
 func again(job Job) bool {
 	switch job.(type) {
-	case PublishArgs, ResolveArgs:
+	case PublishArgs, ResolveArgs, MeasureArgs:
 		return true
 	default:
 		return false
