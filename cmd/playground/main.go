@@ -1,6 +1,6 @@
 // Command playground shows the whole product on one machine: an emulator of GitHub with a sample repository and a pull
 // request of every kind, the App that judges them with the built-in static rules, and pages that show what it posted. It
-// needs git and nothing else: no key, no network, no configuration.
+// needs git and the go command, and nothing else: no key, no network, no configuration.
 package main
 
 import (
@@ -65,7 +65,7 @@ func play(ctx context.Context, o options, list []change, stdout io.Writer) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	fmt.Fprintf(stdout, "%d pull requests in acme/pay, judged by %s.\n", len(list), p.judges)
+	fmt.Fprintf(stdout, "%d pull requests in acme/pay, judged by %s.\nTheir tests run against mutants of each change %s.\n", len(list), p.judges, p.tests)
 	if !o.once {
 		fmt.Fprintf(stdout, "Pages: %s/acme/pay/pulls\n", p.github.URL)
 	}

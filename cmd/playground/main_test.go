@@ -30,7 +30,7 @@ func TestAWrongDecisionIsSeen(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err := play(context.Background(), options{once: true, listen: "127.0.0.1:0"}, list, &out)
-	if err == nil || !strings.Contains(err.Error(), "1 of 7") || !strings.Contains(out.String(), "honest-fix: got LOOP_BACK") {
+	if err == nil || !strings.Contains(err.Error(), "1 of 8") || !strings.Contains(out.String(), "honest-fix: got LOOP_BACK") {
 		t.Errorf("play = %v\n%s", err, out.String())
 	}
 }

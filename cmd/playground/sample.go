@@ -91,6 +91,9 @@ func TestCheckRefusesNothing(t *testing.T) {
 	if err := Check(0); !errors.Is(err, ErrLimit) {
 		t.Errorf("Check(0) = %v, want ErrLimit", err)
 	}
+	if err := Check(1); err != nil {
+		t.Errorf("Check(1) = %v", err)
+	}
 }
 `
 	weakened := strings.Replace(tests, "func TestCheckRefusesMore(t *testing.T) {\n", "func TestCheckRefusesMore(t *testing.T) {\n\tt.Skip(\"flaky\")\n", 1)
@@ -117,6 +120,13 @@ func TestCheckRefusesNothing(t *testing.T) {
 					"refund/refund.go":      strings.Replace(source, "50_000", "500_000", 1),
 					"refund/refund_test.go": weakened,
 				},
+			}},
+		},
+		{
+			branch: "hollow-tests", title: "Charge a fee for large refunds", about: "tests that run the change and would pass without it", want: "LOOP_BACK",
+			commits: []commit{{
+				message: "Charge a fee for large refunds\n\nRefunds over 100.00 cost one percent. Covered by tests.",
+				write:   map[string]string{"refund/fee.go": feeSource, "refund/fee_test.go": feeTests},
 			}},
 		},
 		{
@@ -162,12 +172,68 @@ jobs:
 				},
 				{
 					message: "Keep the smaller daily limit",
-					write:   map[string]string{"refund/limits.go": "package refund\n\n// Daily is the largest sum of refunds a day, in cents.\nconst Daily = 100_000\n"},
+					write:   map[string]string{"refund/limits.go": limitsSource, "refund/limits_test.go": limitsTests},
 				},
 			},
 		},
 	}
 }
+
+const (
+	feeSource = `package refund
+
+// Fee is what a refund of cents costs: one percent of those over 100.00.
+func Fee(cents int) int {
+	if cents > 10_000 {
+		return cents / 100
+	}
+	return 0
+}
+`
+	// Every line of Fee is covered, and none of it is checked but that nothing is charged for little.
+	feeTests = `package refund
+
+import "testing"
+
+func TestFee(t *testing.T) {
+	if fee := Fee(500); fee != 0 {
+		t.Errorf("Fee(500) = %d", fee)
+	}
+	if fee := Fee(50_000); fee < 0 {
+		t.Errorf("Fee(50_000) = %d", fee)
+	}
+}
+`
+	limitsSource = `package refund
+
+// Daily is the largest sum of refunds a day, in cents.
+const Daily = 100_000
+
+// CheckDay returns an error when the refunds of a day come to more than Daily.
+func CheckDay(cents int) error {
+	if cents > Daily {
+		return ErrLimit
+	}
+	return nil
+}
+`
+	limitsTests = `package refund
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestCheckDay(t *testing.T) {
+	if err := CheckDay(100_000); err != nil {
+		t.Errorf("CheckDay(100_000) = %v", err)
+	}
+	if err := CheckDay(100_001); !errors.Is(err, ErrLimit) {
+		t.Errorf("CheckDay(100_001) = %v, want ErrLimit", err)
+	}
+}
+`
+)
 
 func rates(n int) string {
 	var b strings.Builder

@@ -15,6 +15,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/config"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest/sandbox"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge/factory"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
@@ -35,6 +36,7 @@ type playground struct {
 	store  *store.Store
 	pulls  map[string]*githubtest.PullRequest // by branch
 	judges string                             // in words
+	tests  string                             // where they run, in words
 	static bool
 	stop   func() error
 }
@@ -88,8 +90,11 @@ func start(ctx context.Context, o options) (p *playground, err error) {
 		return nil, err
 	}
 	closing = append(closing, p.store.Close)
+	hollow := config.DefaultServer().HollowTest
+	hollow.Sandbox, p.tests = confinement(ctx, dir)
 	p.app, err = app.New(ctx, app.Options{
-		Store: p.store, Clients: clients, Judges: judges, Limits: limits, AppID: registered.ID, Slug: registered.Slug,
+		HollowTest: hollow,
+		Store:      p.store, Clients: clients, Judges: judges, Limits: limits, AppID: registered.ID, Slug: registered.Slug,
 		Secrets: [][]byte{[]byte(registered.WebhookSecret)}, GitDir: filepath.Join(dir, "clones"), Version: "playground",
 		Queue: queue.Options{Poll: 50 * time.Millisecond, Grace: 2 * time.Second},
 	})
@@ -105,6 +110,15 @@ func start(ctx context.Context, o options) (p *playground, err error) {
 	p.repo.Collaborator(maintainer, "write")
 	p.pages()
 	return p, nil
+}
+
+// confinement is how the tests of the sample run: in the sandbox where there is one. Where there is none they run as they are,
+// for they are this program's own and nobody else's.
+func confinement(ctx context.Context, dir string) (setting, words string) {
+	if _, err := sandbox.New(ctx, sandbox.Options{Scratch: dir}); err != nil {
+		return config.SandboxNone, "without a sandbox, as they are the sample's own (" + err.Error() + ")"
+	}
+	return config.SandboxBubblewrap, "in a bubblewrap sandbox"
 }
 
 // work serves the webhook and runs the App. It returns what stops both.
