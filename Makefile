@@ -11,13 +11,17 @@ FUZZTIME ?= 60s
 # Go is slow to compile and to run under it.
 RACE := ./prosecutor/panel/... ./prosecutor/judge/... ./prosecutor/gitrepo/... ./prosecutor/evidence ./test/modeltest/... ./app/ghclient/... ./app/command/... ./test/githubtest/...
 
-.PHONY: test lint build tools race bench bench-hollow fuzz kill corpus clean
+.PHONY: test hollow lint build tools race bench bench-hollow fuzz kill corpus clean
 
-## test: lint, build a static binary, run every test. Ends with go test's own lines.
-test: tools lint build
+## test: lint, build a static binary, hold the change to hollow-test, run every test. Ends with go test's own lines.
+test: tools lint build hollow
 	@packages=$$(go list $(RACE)); \
 	others=$$(go list ./... | grep -vxF "$$packages" || true); \
 	CGO_ENABLED=1 go test -race $$packages && go test -timeout 20m $$others
+
+## hollow: hollow-test on the change since HOLLOW_BASE (the commit before).
+hollow: build
+	./.ci/hollow
 
 ## race: every package under the race detector. Slow: SQLite is compiled with it.
 race:
