@@ -210,7 +210,7 @@ type HollowTest struct {
 	Setup string `yaml:"setup" check:"command"`
 	// How long the whole measurement of one head commit may take. Default 2m; 10s to 6h.
 	Budget Duration `yaml:"budget" check:"min=10s max=6h"`
-	// Where the tests run. "sandbox" is a container of the server; "ci" is a workflow of the repository that reports its
+	// Where the tests run. "sandbox" is a sandbox on the server; "ci" is a workflow of the repository that reports its
 	// result. Default sandbox.
 	Where string `yaml:"where" check:"enum=sandbox|ci"`
 	// Which job reports the result under where: ci.
