@@ -80,6 +80,16 @@ func run(only string, peer bool, gremlins string, show, full bool) error {
 		}
 		missed += n
 	}
+	for name, more := range map[string]func() (int, error){"own": own, "languages": languages} {
+		if only != "" && !strings.Contains(","+only+",", ","+name+",") {
+			continue
+		}
+		n, err := more()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		missed += n
+	}
 	if missed > 0 {
 		fmt.Printf("%d targets missed\n", missed)
 	}

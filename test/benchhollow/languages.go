@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/prosecutor-bot/prosecutor/config"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest/process"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest/tokens"
+)
+
+// functions is how many functions a generated project has, each with a test of its own.
+const functions = 60
+
+// languages measures JavaScript and Python: what a mutant costs where a helper keeps the runner loaded, beside the whole
+// command for each mutant. The projects are generated: functions of one shape, each with a test that takes some milliseconds
+// of work, as tests do, in one file for each ten.
+func languages() (missed int, err error) {
+	for _, l := range []struct {
+		name, command string
+		files         func() map[string]string
+	}{
+		{"JavaScript", "node --test", javaScript}, {"Python", "python3 -m unittest", python}, {"Python", "python3 -m pytest -q", python},
+	} {
+		root, err := os.MkdirTemp("", "benchhollow-")
+		if err != nil {
+			return missed, err
+		}
+		defer os.RemoveAll(root)
+		changed := map[string][]int{}
+		for name, text := range l.files() {
+			if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+				return missed, err
+			}
+			if strings.HasPrefix(name, "rate") {
+				for i := range strings.Count(text, "\n") {
+					changed[name] = append(changed[name], i+1)
+				}
+			}
+		}
+		measure := func(whole bool, most int) (time.Duration, int, error) {
+			start := time.Now()
+			r, err := (&tokens.Engine{Whole: whole}).Measure(context.Background(), hollowtest.Request{
+				Dir: root, Lines: changed, Policy: config.HollowTest{Command: l.command}, Budget: time.Hour, Exec: process.Plain{}, MaxMutants: most,
+			})
+			if err == nil && r.Problem != "" && most == 0 {
+				err = fmt.Errorf("%s: %s", l.name, r.Reason)
+			}
+			if err != nil {
+				return 0, 0, err
+			}
+			n := r.Summary.Killed + r.Summary.Survived + r.Summary.TimedOut
+			if n == 0 {
+				return 0, 0, fmt.Errorf("%s: no mutant was tried: %s", l.name, r.Reason)
+			}
+			return time.Since(start), n, nil
+		}
+		driven, n, err := measure(false, 0)
+		if err != nil {
+			return missed, err
+		}
+		// The whole command's fixed cost is taken off by two runs of different length.
+		few, nFew, err := measure(true, 6)
+		if err != nil {
+			return missed, err
+		}
+		many, nMany, err := measure(true, 30)
+		if err != nil {
+			return missed, err
+		}
+		perDriven, perWhole := driven/time.Duration(n), (many-few)/time.Duration(max(nMany-nFew, 1))
+		factor := perWhole.Seconds() / perDriven.Seconds()
+		mark := "ok    "
+		if factor < 10 {
+			mark = "MISSED"
+			missed++
+		}
+		fmt.Printf("== %s, %d functions by %s\n   %s %d mutants in %.2fs, everything included: %.1fms each, 1/%.0f of the whole command's %.0fms, at most 1/10\n",
+			l.name, functions, l.command, mark, n, driven.Seconds(), perDriven.Seconds()*1000, factor, perWhole.Seconds()*1000)
+	}
+	return missed, nil
+}
+
+func javaScript() map[string]string {
+	files := map[string]string{"package.json": `{"name":"rates","version":"1.0.0","private":true}` + "\n"}
+	var source strings.Builder
+	source.WriteString("'use strict';\n")
+	for i := range functions {
+		fmt.Fprintf(&source, "exports.rate%d = function (a, b) {\n  if (a > b && b !== %d) {\n    return a - b;\n  }\n  return a + b * %d;\n};\n", i, i, i+2)
+	}
+	files["rates.js"] = source.String()
+	for from := 0; from < functions; from += 10 {
+		var test strings.Builder
+		test.WriteString("'use strict';\nconst test = require('node:test');\nconst assert = require('node:assert');\nconst rates = require('./rates.js');\n")
+		for i := from; i < from+10; i++ {
+			fmt.Fprintf(&test, "test('rate%d', () => {\n  for (let i = 0, x = 0; i < 2e6; i++) x += i;\n  assert.strictEqual(rates.rate%d(%d, %d), 1);\n  assert.strictEqual(rates.rate%d(1, 2), %d);\n});\n", i, i, i+2, i+1, i, 1+2*(i+2))
+		}
+		files[fmt.Sprintf("group%d.test.js", from/10)] = test.String()
+	}
+	return files
+}
+
+func python() map[string]string {
+	files := map[string]string{}
+	var source strings.Builder
+	for i := range functions {
+		fmt.Fprintf(&source, "def rate%d(a, b):\n    if a > b and b != %d:\n        return a - b\n    return a + b * %d\n\n\n", i, i, i+2)
+	}
+	files["rates.py"] = source.String()
+	for from := 0; from < functions; from += 10 {
+		var test strings.Builder
+		test.WriteString("import unittest\n\nimport rates\n\n\nclass Rates(unittest.TestCase):\n")
+		for i := from; i < from+10; i++ {
+			fmt.Fprintf(&test, "    def test_rate%d(self):\n        sum(range(200_000))\n        self.assertEqual(rates.rate%d(%d, %d), 1)\n        self.assertEqual(rates.rate%d(1, 2), %d)\n\n", i, i, i+2, i+1, i, 1+2*(i+2))
+		}
+		files[fmt.Sprintf("test_group%d.py", from/10)] = test.String()
+	}
+	return files
+}
