@@ -14,14 +14,14 @@ func (s *section) headers() error {
 			return err
 		}
 		if !known {
-			break
+			if err := s.settle(); err != nil {
+				return err
+			}
+			return s.nameLines(row)
 		}
 		s.advance(row)
 	}
-	if err := s.settle(); err != nil {
-		return err
-	}
-	return s.nameLines()
+	return s.settle()
 }
 
 // header reads one extended header line. Their order is git's business; that none stands twice is ours.
@@ -225,15 +225,8 @@ func (s *section) settle() error {
 	return nil
 }
 
-// nameLines reads the --- and +++ lines, if there are any, and checks them against the names.
-func (s *section) nameLines() error {
-	if s.ended() {
-		return nil
-	}
-	row, err := s.row()
-	if err != nil {
-		return err
-	}
+// nameLines reads the --- and +++ lines, if row is the first of them, and checks them against the names.
+func (s *section) nameLines(row string) error {
 	name, ok := strings.CutPrefix(row, "--- ")
 	if !ok {
 		return nil
@@ -246,7 +239,8 @@ func (s *section) nameLines() error {
 	if s.ended() {
 		return s.fail("a --- line without a +++ line")
 	}
-	if row, err = s.row(); err != nil {
+	row, err := s.row()
+	if err != nil {
 		return err
 	}
 	if name, ok = strings.CutPrefix(row, "+++ "); !ok {

@@ -2,6 +2,7 @@ package diff_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -36,6 +37,8 @@ func TestMalformed(t *testing.T) {
 
 		{"no last line feed", "diff --git a/f b/f", "line 1: the text ends in the middle of a line: it is cut off"},
 		{"nothing said", "diff --git a/f b/f\n", `line 2, file "f": the section says nothing about the file`},
+		{"header cut off in a line", "diff --git a/f b/g\nrename from f\nrename to g", `line 3, file "a/f b/g": the text ends in the middle of a line: it is cut off`},
+		{"blank line in the header", "diff --git a/f b/f\n\n", `line 2, file "f": unknown line ""`},
 		{"no names", "diff --git \nold mode 100644\nnew mode 100755\n", `line 4: want "diff --git" and the same name twice, behind a/ and b/, not ""`},
 		{"empty names", "diff --git a/ b/\nold mode 100644\nnew mode 100755\n", `line 4, file "a/ b/": want "diff --git" and the same name twice, behind a/ and b/, not "a/ b/"`},
 		{"no prefixes", "diff --git f f\nold mode 100644\nnew mode 100755\n", `line 4, file "f f": want "diff --git" and the same name twice, behind a/ and b/, not "f f"`},
@@ -62,6 +65,12 @@ func TestMalformed(t *testing.T) {
 		{"similarity over 100", "diff --git a/f b/g\nsimilarity index 101%\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "101%"`},
 		{"similarity without a sign", "diff --git a/f b/g\nsimilarity index 10\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "10"`},
 		{"similarity without a rename", "diff --git a/f b/f\nsimilarity index 100%\nold mode 100644\nnew mode 100755\n", `line 5, file "a/f b/f": a similarity index without a rename or copy`},
+		{"similarity with text behind the sign", "diff --git a/f b/g\nsimilarity index 10%%\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "10%%"`},
+		{"similarity of nothing", "diff --git a/f b/g\nsimilarity index %\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "%"`},
+		{"dissimilarity over 100", "diff --git a/f b/f\ndissimilarity index 101%\n", `line 2, file "a/f b/f": want a percentage from 0% to 100%, not "101%"`},
+		{"object name of three digits", "diff --git a/f b/f\nindex 111..2222222 100644\n", `line 2, file "a/f b/f": want two object names with .. between them, not "111..2222222 100644"`},
+		{"object name longer than SHA-256", "diff --git a/f b/f\nindex 2222222.." + strings.Repeat("1", 65) + "\n", `line 2, file "a/f b/f": want two object names with .. between them, not "2222222..` + strings.Repeat("1", 65) + `"`},
+		{"mode in the index line that is none", "diff --git a/f b/f\nindex 1111111..2222222 10064\n", `line 2, file "a/f b/f": want a file mode of six octal digits, not "10064"`},
 		{"index of one object", "diff --git a/f b/f\nindex 1111111 100644\n", `line 2, file "a/f b/f": want two object names with .. between them, not "1111111 100644"`},
 		{"index of a merge", "diff --git a/f b/f\nindex 1111111,2222222..3333333\n", `line 2, file "a/f b/f": want two object names with .. between them, not "1111111,2222222..3333333"`},
 		{"index not in hexadecimal", "diff --git a/f b/f\nindex 111111g..2222222 100644\n", `line 2, file "a/f b/f": want two object names with .. between them, not "111111g..2222222 100644"`},
@@ -79,6 +88,8 @@ func TestMalformed(t *testing.T) {
 		{"modified file from nothing", plain + "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", `line 3, file "f": the line "--- /dev/null" does not name the old file of this section`},
 		{"new file from something", "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", `line 4, file "f": the line "--- a/f" does not name the old file of this section`},
 		{"one name line", plain + "--- a/f\n", `line 4, file "f": a --- line without a +++ line`},
+		{"name line cut off", plain + "--- a/f", `line 3, file "a/f b/f": the text ends in the middle of a line: it is cut off`},
+		{"second name line cut off", plain + "--- a/f\n+++ b/f", `line 4, file "f": the text ends in the middle of a line: it is cut off`},
 		{"something else for the second name line", plain + "--- a/f\n@@ -1 +1 @@\n", `line 4, file "f": a --- line without a +++ line`},
 		{"hunk without name lines", plain + "@@ -1 +1 @@\n-a\n+b\n", `line 3, file "f": a hunk without --- and +++ lines`},
 		{"name lines without a hunk", modified, `line 5, file "f": no hunk behind the --- and +++ lines: the text is cut off`},
@@ -155,6 +166,39 @@ func TestMalformed(t *testing.T) {
 			}
 			if _, err := stream(iotest.OneByteReader(strings.NewReader(c.text))); err == nil || err.Error() != "reading diff: "+c.want {
 				t.Errorf("Next: %v", err)
+			}
+		})
+	}
+}
+
+// TestHeaderLines has what holds for every extended header line: without its value it is unknown, and it stands once.
+func TestHeaderLines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, value string }{
+		{"index", "1111111..2222222"},
+		{"old mode", "100644"},
+		{"new mode", "100755"},
+		{"new file mode", "100644"},
+		{"deleted file mode", "100644"},
+		{"similarity index", "90%"},
+		{"dissimilarity index", "90%"},
+		{"rename from", "f"},
+		{"rename to", "f"},
+		{"copy from", "f"},
+		{"copy to", "f"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			const start = "diff --git a/f b/f\n"
+			_, err := diff.ParseString(start + c.name + "\n")
+			if want := fmt.Sprintf(`reading diff: line 2, file "f": unknown line %q`, c.name); err == nil || err.Error() != want {
+				t.Errorf("without its value: %v, want %s", err, want)
+			}
+			line := c.name + " " + c.value + "\n"
+			_, err = diff.ParseString(start + line + line)
+			var syntax *diff.SyntaxError
+			if !errors.As(err, &syntax) || syntax.Line != 3 || syntax.Msg != "a header line that stands twice" {
+				t.Errorf("twice: %v", err)
 			}
 		})
 	}
