@@ -39,7 +39,7 @@ func (s *section) rows(oldLeft, newLeft int) error {
 	for oldLeft > 0 || newLeft > 0 {
 		rest := s.text[s.pos:]
 		end := strings.IndexByte(rest, '\n')
-		if end < 0 || end > s.maxLine || rest[0] == 'd' {
+		if end < 0 || end > s.maxLine {
 			return s.badRow(oldLeft, newLeft)
 		}
 		switch rest[0] {
@@ -104,8 +104,7 @@ func (s *section) noNewline(row string, last Op, oldLeft, newLeft int) error {
 	if last == 0 || last != Add && oldLeft > 0 || last != Delete && newLeft > 0 {
 		return s.fail("a mark of the end of the file that does not stand behind its last line")
 	}
-	s.oldEnded = s.oldEnded || last != Add
-	s.newEnded = s.newEnded || last != Delete
+	s.marked = true
 	return nil
 }
 
@@ -171,11 +170,8 @@ func (s *section) checkRange(h *Hunk) error {
 		return s.fail("a new file with old lines")
 	case s.file.Status == Deleted && h.NewLines > 0:
 		return s.fail("a deleted file with new lines")
-	case s.oldEnded && h.OldLines > 0, s.newEnded && h.NewLines > 0:
+	case s.marked:
 		return s.fail("a hunk behind the end of the file")
-	}
-	if s.nextOld == 0 {
-		s.nextOld, s.nextNew = 1, 1
 	}
 	oldFirst, _ := h.Range(prosecutor.Left)
 	newFirst, _ := h.Range(prosecutor.Right)

@@ -25,9 +25,8 @@ type section struct {
 	seen     header
 	names    string // the diff --git line, without its start
 	from, to string // of a rename or copy
-	oldEnded bool   // a no-newline mark stood on the old side
-	newEnded bool
-	nextOld  int // first number the next hunk may have on the old side
+	marked   bool   // a no-newline mark stood in a hunk, so that no other hunk can follow
+	nextOld  int    // first number the next hunk may have on the old side
 	nextNew  int
 }
 
@@ -52,7 +51,7 @@ const (
 // read reads the section at the start of text, whose first line has the number line, into f. It leaves pos and line
 // behind the section.
 func (s *section) read(f *File, text string, line int) error {
-	*s = section{file: f, text: text, line: line, maxLine: s.maxLine, hunks: s.hunks[:0]}
+	*s = section{file: f, text: text, line: line, maxLine: s.maxLine, hunks: s.hunks[:0], nextOld: 1, nextNew: 1}
 	*f = File{Line: line, Similarity: -1, Status: Modified}
 	row, err := s.row()
 	if err != nil {
