@@ -1,0 +1,235 @@
+package diff_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/prosecutor-bot/prosecutor/prosecutor/diff"
+)
+
+// TestNoBody has sections that end behind their header: only a mode or a name changed, or the file is empty.
+func TestNoBody(t *testing.T) {
+	t.Parallel()
+	sha1 := "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391" // git hash-object -t blob /dev/null
+	sha256 := "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"
+	for _, c := range []struct {
+		name, text string
+		want       diff.File
+	}{
+		{
+			"mode", "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n",
+			diff.File{OldPath: "f", NewPath: "f", Status: diff.Modified, OldMode: "100644", NewMode: "100755", Similarity: -1},
+		},
+		{
+			"name", "diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n",
+			diff.File{OldPath: "f", NewPath: "g", Status: diff.Renamed, Similarity: 100},
+		},
+		{
+			"name, without its similarity", renamed,
+			diff.File{OldPath: "f", NewPath: "g", Status: diff.Renamed, Similarity: -1},
+		},
+		{
+			"copy", "diff --git a/f b/g\nsimilarity index 100%\ncopy from f\ncopy to g\n",
+			diff.File{OldPath: "f", NewPath: "g", Status: diff.Copied, Similarity: 100},
+		},
+		{
+			"name and mode", "diff --git a/f b/g\nold mode 100755\nnew mode 100644\nsimilarity index 100%\nrename from f\nrename to g\n",
+			diff.File{OldPath: "f", NewPath: "g", Status: diff.Renamed, OldMode: "100755", NewMode: "100644", Similarity: 100},
+		},
+		{
+			"new and empty", "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..e69de29\n",
+			diff.File{NewPath: "f", Status: diff.Added, NewMode: "100644", OldOID: "0000000", NewOID: "e69de29", Similarity: -1},
+		},
+		{
+			"deleted and empty, full SHA-1", "diff --git a/f b/f\ndeleted file mode 100755\nindex " + sha1 + ".." + strings.Repeat("0", 40) + "\n",
+			diff.File{OldPath: "f", Status: diff.Deleted, OldMode: "100755", OldOID: sha1, NewOID: strings.Repeat("0", 40), Similarity: -1},
+		},
+		{
+			"new and empty, full SHA-256", "diff --git a/f b/f\nnew file mode 100644\nindex " + strings.Repeat("0", 64) + ".." + sha256 + "\n",
+			diff.File{NewPath: "f", Status: diff.Added, NewMode: "100644", OldOID: strings.Repeat("0", 64), NewOID: sha256, Similarity: -1},
+		},
+		{
+			"deleted and empty, shortest SHA-256", "diff --git a/f b/f\ndeleted file mode 100644\nindex 473a..0000\n",
+			diff.File{OldPath: "f", Status: diff.Deleted, OldMode: "100644", OldOID: "473a", NewOID: "0000", Similarity: -1},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d, err := diff.ParseString(c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.Line, c.want.Raw = 1, c.text
+			if d := cmp.Diff([]*diff.File{&c.want}, d.Files, compareHunks); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestHunkHeader has the headers that are rarely seen.
+func TestHunkHeader(t *testing.T) {
+	t.Parallel()
+	const rows = "-a\n+b\n"
+	for _, c := range []struct {
+		header, rows string
+		want         diff.Hunk
+	}{
+		{"@@ -1 +1 @@", rows, diff.Hunk{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1}},
+		{"@@ -10,1 +10,1 @@", rows, diff.Hunk{OldStart: 10, OldLines: 1, NewStart: 10, NewLines: 1}},
+		{"@@ -0,0 +1 @@", "+b\n", diff.Hunk{OldStart: 0, OldLines: 0, NewStart: 1, NewLines: 1}},
+		{"@@ -1 +0,0 @@", "-a\n", diff.Hunk{OldStart: 1, OldLines: 1, NewStart: 0, NewLines: 0}},
+		{"@@ -1 +1 @@ ", rows, diff.Hunk{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1}},
+		{"@@ -1 +1 @@  func f() @@\r", rows, diff.Hunk{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, Section: " func f() @@\r"}},
+		{"@@ -2147483647 +2147483647 @@", rows, diff.Hunk{OldStart: math.MaxInt32, OldLines: 1, NewStart: math.MaxInt32, NewLines: 1}},
+	} {
+		t.Run(c.header, func(t *testing.T) {
+			t.Parallel()
+			d, err := diff.ParseString(modified + c.header + "\n" + c.rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := d.Files[0].Hunks[0]
+			got := diff.Hunk{OldStart: h.OldStart, OldLines: h.OldLines, NewStart: h.NewStart, NewLines: h.NewLines, Section: h.Section}
+			if got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestBinaryLines has every first letter of a line of a binary patch, which says how many bytes the line holds, and every
+// character behind it. Five digits stand for four bytes.
+func TestBinaryLines(t *testing.T) {
+	t.Parallel()
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	accepted := func(line string) bool {
+		_, err := diff.ParseString(binary + "delta 52\n" + line + "\n\n" + literal)
+		return err == nil
+	}
+	for c := 1; c < 256; c++ {
+		bytes := strings.IndexByte(letters, byte(c)) + 1
+		groups := (bytes + 3) / 4
+		for digits := range 5*13 + 2 {
+			if got, want := accepted(string([]byte{byte(c)})+strings.Repeat("0", digits)), bytes > 0 && digits == 5*groups; got != want {
+				t.Errorf("%q and %d digits: %t, want %t", byte(c), digits, got, want)
+			}
+		}
+		if c == '\n' {
+			continue
+		}
+		digit := c > ' ' && c < 0x7f && !strings.ContainsRune(`"',./:[\]`, rune(c))
+		if got := accepted("A0000" + string([]byte{byte(c)})); got != digit {
+			t.Errorf("digit %q: %t, want %t", byte(c), got, digit)
+		}
+	}
+}
+
+// TestNames writes every byte that a name can have as git may write it: with its escape, in octal, or as it is.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	escapes := map[byte]string{
+		'\a': `\a`, '\b': `\b`, '\t': `\t`, '\n': `\n`, '\v': `\v`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`,
+	}
+	for c := 1; c < 256; c++ {
+		name := "x" + string([]byte{byte(c)}) + "y"
+		ways := []string{`x` + fmt.Sprintf(`\%03o`, c) + `y`}
+		if escape, ok := escapes[byte(c)]; ok {
+			ways = append(ways, "x"+escape+"y")
+		} else {
+			ways = append(ways, name)
+		}
+		for _, written := range ways {
+			a, b := `"a/`+written+`"`, `"b/`+written+`"`
+			for _, text := range []string{
+				"diff --git " + a + " " + b + "\nold mode 100644\nnew mode 100755\n",
+				"diff --git " + a + " " + b + "\nindex 1111111..2222222 100644\n--- " + a + "\n+++ " + b + "\n@@ -1 +1 @@\n-a\n+b\n",
+				"diff --git " + a + " " + b + "\nindex 1111111..2222222 100644\nBinary files " + a + " and " + b + " differ\n",
+				"diff --git a/from " + b + "\nrename from from\nrename to \"" + written + "\"\n",
+			} {
+				d, err := diff.ParseString(text)
+				if err != nil {
+					t.Fatalf("%q: %v", text, err)
+				}
+				if got := d.Files[0].Path(); got != name {
+					t.Errorf("%q: %q, want %q", text, got, name)
+				}
+			}
+		}
+	}
+}
+
+// TestNotNames has quoted names that git does not write, where a name is read and where it is compared.
+func TestNotNames(t *testing.T) {
+	t.Parallel()
+	for _, quoted := range []string{
+		`"`, `"x`, `"x\`, `"x\"`, `"x\q"`, `"x\1"`, `"x\12"`, `"x\12`, `"x\178"`, `"x\187"`, `"x\1/7"`, `"x\17/"`, `"x\400"`, `"x\8"`, `"x\000"`, `"x"y`, `""`,
+	} {
+		inner := strings.TrimPrefix(quoted, `"`)
+		for _, text := range []string{
+			"diff --git a/f b/x\nrename from f\nrename to " + quoted + "\n",
+			"diff --git a/f \"b/" + inner + "\nrename from f\nrename to x\n",
+			"diff --git \"a/" + inner + " \"b/" + inner + "\nold mode 100644\nnew mode 100755\n",
+			"diff --git a/x b/x\nindex 1111111..2222222 100644\n--- \"a/" + inner + "\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+		} {
+			if d, err := diff.ParseString(text); err == nil {
+				t.Errorf("%q: the name %q", text, d.Files[0].Path())
+			}
+		}
+	}
+}
+
+// TestKinds asks for the kinds of a file that either side makes it.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		before, after      diff.Mode
+		symlink, submodule bool
+	}{
+		{diff.ModeRegular, diff.ModeExecutable, false, false},
+		{diff.ModeSymlink, "", true, false},
+		{"", diff.ModeSymlink, true, false},
+		{diff.ModeSubmodule, "", false, true},
+		{"", diff.ModeSubmodule, false, true},
+	} {
+		f := diff.File{OldMode: c.before, NewMode: c.after}
+		if f.Symlink() != c.symlink || f.Submodule() != c.submodule {
+			t.Errorf("%q to %q: symlink %t, submodule %t", c.before, c.after, f.Symlink(), f.Submodule())
+		}
+	}
+}
+
+// TestLines reads the rows of a hunk: empty rows, marks, and only as many as are asked for.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	d, err := diff.ParseString(modified + "@@ -3,3 +3,4 @@\n\n a\r\n-b\n\\ No newline at end of file\n+c\n++\n\\ No newline at end of file\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []diff.Line{
+		{Op: diff.Context, Old: 3, New: 3},
+		{Op: diff.Context, Text: "a\r", Old: 4, New: 4},
+		{Op: diff.Delete, Text: "b", Old: 5, NoEOL: true},
+		{Op: diff.Add, Text: "c", New: 5},
+		{Op: diff.Add, Text: "+", New: 6, NoEOL: true},
+	}
+	f := d.Files[0]
+	for n := range want {
+		var got []diff.Line
+		for l := range f.Hunks[0].Lines() {
+			if got = append(got, l); len(got) == n+1 {
+				break
+			}
+		}
+		if d := cmp.Diff(want[:n+1], got); d != "" {
+			t.Errorf("%d lines (-want +got):\n%s", n+1, d)
+		}
+	}
+	if f.Added != 2 || f.Deleted != 1 || f.Changed() != 3 {
+		t.Errorf("%d added, %d deleted, %d changed", f.Added, f.Deleted, f.Changed())
+	}
+}
