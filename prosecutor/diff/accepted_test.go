@@ -3,6 +3,7 @@ package diff_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,6 +126,35 @@ func TestBinaryLines(t *testing.T) {
 		digit := c > ' ' && c < 0x7f && !strings.ContainsRune(`"',./:[\]`, rune(c))
 		if got := accepted("A0000" + string([]byte{byte(c)})); got != digit {
 			t.Errorf("digit %q: %t, want %t", byte(c), got, digit)
+		}
+	}
+}
+
+// TestMarks has the marks of files without a line feed at their end. The side that ends first need not be the old one.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	const mark = "\\ No newline at end of file\n"
+	for _, c := range []struct {
+		header, rows string
+		want         []bool // by row
+	}{
+		{"@@ -1 +1 @@", "-a\n+b\n", []bool{false, false}},
+		{"@@ -1 +1 @@", "-a\n" + mark + "+b\n", []bool{true, false}},
+		{"@@ -1 +1 @@", "-a\n+b\n" + mark, []bool{false, true}},
+		{"@@ -1 +1 @@", "-a\n" + mark + "+b\n" + mark, []bool{true, true}},
+		{"@@ -1 +1 @@", "+b\n" + mark + "-a\n", []bool{true, false}},
+		{"@@ -1,2 +1 @@", "-a\n b\n" + mark, []bool{false, true}},
+	} {
+		d, err := diff.ParseString(modified + c.header + "\n" + c.rows)
+		if err != nil {
+			t.Fatalf("%q: %v", c.rows, err)
+		}
+		var got []bool
+		for l := range d.Files[0].Hunks[0].Lines() {
+			got = append(got, l.NoEOL)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v, want %v", c.rows, got, c.want)
 		}
 	}
 }

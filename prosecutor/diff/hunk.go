@@ -59,7 +59,7 @@ func (s *section) rows(oldLeft, newLeft int) error {
 			if err := s.noNewline(rest[:end], last, oldLeft, newLeft); err != nil {
 				return err
 			}
-			last = 0
+			last = Context // a second mark would have to be behind the last line of both sides
 		default:
 			return s.badRow(oldLeft, newLeft)
 		}
@@ -90,10 +90,10 @@ func (s *section) badRow(oldLeft, newLeft int) error {
 		return s.fail("the hunk is cut off: %d old and %d new lines are missing", oldLeft, newLeft)
 	}
 	row, err := s.row()
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.fail("want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
 	}
-	return s.fail("want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
+	return err
 }
 
 // noNewline reads the mark that the row before it ends its file without a line feed.
@@ -101,7 +101,7 @@ func (s *section) noNewline(row string, last Op, oldLeft, newLeft int) error {
 	if row != noNewline {
 		return s.fail("want %s, not %s", excerpt(noNewline), excerpt(row))
 	}
-	if last == 0 || last != Add && oldLeft > 0 || last != Delete && newLeft > 0 {
+	if last != Add && oldLeft > 0 || last != Delete && newLeft > 0 {
 		return s.fail("a mark of the end of the file that does not stand behind its last line")
 	}
 	s.marked = true
@@ -112,19 +112,17 @@ func (s *section) noNewline(row string, last Op, oldLeft, newLeft int) error {
 func hunkHeader(row string) (h Hunk, ok bool) {
 	rest, ok := strings.CutPrefix(row, "@@ -")
 	if !ok {
-		return h, false
+		return Hunk{}, false
 	}
 	if h.OldStart, h.OldLines, rest, ok = lineRange(rest); !ok {
-		return h, false
+		return Hunk{}, false
 	}
-	if rest, ok = strings.CutPrefix(rest, " +"); !ok {
-		return h, false
-	}
-	if h.NewStart, h.NewLines, rest, ok = lineRange(rest); !ok {
-		return h, false
+	// No digit follows a range, so that the second one is none without its plus.
+	if h.NewStart, h.NewLines, rest, ok = lineRange(strings.TrimPrefix(rest, " +")); !ok {
+		return Hunk{}, false
 	}
 	if rest, ok = strings.CutPrefix(rest, " @@"); !ok {
-		return h, false
+		return Hunk{}, false
 	}
 	if rest == "" {
 		return h, true
@@ -134,16 +132,12 @@ func hunkHeader(row string) (h Hunk, ok bool) {
 }
 
 func lineRange(s string) (start, lines int, rest string, ok bool) {
-	if start, rest, ok = number(s); !ok {
-		return 0, 0, "", false
-	}
+	start, rest, ok = number(s)
 	lines = 1
-	if strings.HasPrefix(rest, ",") {
-		if lines, rest, ok = number(rest[1:]); !ok {
-			return 0, 0, "", false
-		}
+	if ok && strings.HasPrefix(rest, ",") {
+		lines, rest, ok = number(rest[1:])
 	}
-	return start, lines, rest, lines == 0 || start > 0
+	return start, lines, rest, ok && (lines == 0 || start > 0)
 }
 
 // number reads the decimal digits at the start of s. More than 2^31-1 is refused: git's own line numbers do not go

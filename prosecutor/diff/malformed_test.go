@@ -22,6 +22,17 @@ const (
 	literal  = "literal 1\nIcmZPo000310RR91\n\n"
 )
 
+// Whole sections of seven lines that are the halves of a type change.
+const (
+	deleted = "diff --git a/f b/f\ndeleted file mode 100644\nindex 2222222..0000000\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+	added   = "diff --git a/f b/f\nnew file mode 120000\nindex 0000000..2222222\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n"
+)
+
+// named writes a whole section of three lines.
+func named(path string) string {
+	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\nold mode 100644\nnew mode 100755\n", path)
+}
+
 // TestMalformed shows what is refused, with the line and the words.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
@@ -31,7 +42,10 @@ func TestMalformed(t *testing.T) {
 		{"no git header", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", `line 1: want a line that starts with "diff --git ", not "--- a/f"`},
 		{"mailed patch", "From 123 Mon Sep 17\nSubject: x\n", "line 1: this is a mailed patch; use the plain diff"},
 		{"merge", "diff --cc f\nindex 1,2..3\n", "line 1: this is the combined diff of a merge; compare two trees instead"},
+		{"merge, in its other form", "diff --combined f\nindex 1,2..3\n", "line 1: this is the combined diff of a merge; compare two trees instead"},
 		{"submodule log", "Submodule lib 1111111..2222222:\n", "line 1: this is git's log form of a submodule change; use --submodule=short"},
+		{"80 bytes are quoted whole", strings.Repeat("x", 80) + "\n", `line 1: want a line that starts with "diff --git ", not "` + strings.Repeat("x", 80) + `"`},
+		{"81 bytes are not", strings.Repeat("x", 81) + "\n", `line 1: want a line that starts with "diff --git ", not "` + strings.Repeat("x", 80) + `"...`},
 		{"not a diff in HTML", "<!DOCTYPE html>\n", `line 1: want a line that starts with "diff --git ", not "<!DOCTYPE html>"`},
 		{"hostile bytes are escaped", "\x1b[2J\u202e" + strings.Repeat("x", 200) + "\n", `line 1: want a line that starts with "diff --git ", not "\x1b[2J\u202e` + strings.Repeat("x", 73) + `"...`},
 
@@ -66,6 +80,7 @@ func TestMalformed(t *testing.T) {
 		{"similarity without a sign", "diff --git a/f b/g\nsimilarity index 10\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "10"`},
 		{"similarity without a rename", "diff --git a/f b/f\nsimilarity index 100%\nold mode 100644\nnew mode 100755\n", `line 5, file "a/f b/f": a similarity index without a rename or copy`},
 		{"similarity with text behind the sign", "diff --git a/f b/g\nsimilarity index 10%%\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "10%%"`},
+		{"similarity far over 100", "diff --git a/f b/g\nsimilarity index 99999999999%\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "99999999999%"`},
 		{"similarity of nothing", "diff --git a/f b/g\nsimilarity index %\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "%"`},
 		{"dissimilarity over 100", "diff --git a/f b/f\ndissimilarity index 101%\n", `line 2, file "a/f b/f": want a percentage from 0% to 100%, not "101%"`},
 		{"object name of three digits", "diff --git a/f b/f\nindex 111..2222222 100644\n", `line 2, file "a/f b/f": want two object names with .. between them, not "111..2222222 100644"`},
@@ -113,12 +128,18 @@ func TestMalformed(t *testing.T) {
 		{"number too large", modified + "@@ -1,2147483648 +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1,2147483648 +1 @@"`},
 		{"number far too large", modified + "@@ -1,99999999999999999999999999 +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1,99999999999999999999999999 +1 @@"`},
 		{"line zero", modified + "@@ -0 +1 @@\n-a\n+b\n", `line 5, file "f": want a hunk header or the next file, not "@@ -0 +1 @@"`},
+		{"new line zero", modified + "@@ -1 +0 @@\n-a\n+b\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1 +0 @@"`},
+		{"count without a number", modified + "@@ -,0 +1 @@\n+b\n", `line 5, file "f": want a hunk header or the next file, not "@@ -,0 +1 @@"`},
+		{"second hunk header without its start", modified + "@@ -1 +1 @@\n-a\n+b\n7 +7 @@\n-a\n+b\n", `line 8, file "f": want a hunk header or the next file, not "7 +7 @@"`},
 		{"hunk of nothing", modified + "@@ -1,0 +1,0 @@\n", `line 5, file "f": a hunk without lines`},
 		{"overlapping hunks", modified + "@@ -1,2 +1,2 @@\n-a\n+b\n c\n@@ -2 +3 @@\n-c\n+d\n", `line 9, file "f": the hunk starts before the end of the one above it`},
 		{"overlapping hunks on the old side", modified + "@@ -1,2 +1 @@\n-a\n-b\n+c\n@@ -2 +2 @@\n-b\n+d\n", `line 9, file "f": the hunk starts before the end of the one above it`},
 		{"overlapping hunks on the new side", modified + "@@ -1 +1,2 @@\n-a\n+b\n+c\n@@ -2 +2 @@\n-b\n+d\n", `line 9, file "f": the hunk starts before the end of the one above it`},
 		{"hunks out of order", modified + "@@ -9 +9 @@\n-a\n+b\n@@ -1 +1 @@\n-c\n+d\n", `line 8, file "f": the hunk starts before the end of the one above it`},
 		{"lost hunk", modified + "@@ -1 +1,2 @@\n-a\n+b\n+b\n@@ -9 +9 @@\n-c\n+d\n", `line 9, file "f": the hunk's numbers do not fit what is above it: 7 unchanged lines between on the old side, 6 on the new side`},
+		{"deleted file without an index line", "diff --git a/f b/f\ndeleted file mode 100644\n", `line 3, file "f": a new or deleted file without an index line: the text is cut off`},
+		{"rename with nothing in common", "diff --git a/f b/g\nsimilarity index 0%\nrename from f\nrename to g\n", `line 5, file "g": a rename or copy with changes that are not shown: the text is cut off`},
+		{"copy with a change not shown", "diff --git a/f b/g\nsimilarity index 99%\ncopy from f\ncopy to g\n", `line 5, file "g": a rename or copy with changes that are not shown: the text is cut off`},
 		{"old lines in a new file", "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n--- /dev/null\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", `line 6, file "f": a new file with old lines`},
 		{"new lines in a deleted file", "diff --git a/f b/f\ndeleted file mode 100644\nindex 2222222..0000000\n--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", `line 6, file "f": a deleted file with new lines`},
 
@@ -139,6 +160,7 @@ func TestMalformed(t *testing.T) {
 		{"mark before the last line", modified + "@@ -1,2 +1 @@\n-a\n\\ No newline at end of file\n-b\n+b\n", `line 7, file "f": a mark of the end of the file that does not stand behind its last line`},
 		{"mark behind a context line that is not last", modified + "@@ -1 +1,2 @@\n a\n\\ No newline at end of file\n+b\n", `line 7, file "f": a mark of the end of the file that does not stand behind its last line`},
 		{"mark behind a new line that is not last", modified + "@@ -1 +1,2 @@\n-a\n+b\n\\ No newline at end of file\n+c\n", `line 8, file "f": a mark of the end of the file that does not stand behind its last line`},
+		{"mark behind a context line below an added one", modified + "@@ -1,2 +1,2 @@\n+a\n b\n\\ No newline at end of file\n-c\n", `line 8, file "f": a mark of the end of the file that does not stand behind its last line`},
 		{"mark behind a context line that is not last on the old side", modified + "@@ -1,2 +1 @@\n a\n\\ No newline at end of file\n-b\n", `line 7, file "f": a mark of the end of the file that does not stand behind its last line`},
 		{"mark twice between rows", modified + "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n\\ No newline at end of file\n+b\n", `line 8, file "f": a mark of the end of the file that does not stand behind its last line`},
 		{"mark of another kind between rows", modified + "@@ -1 +1 @@\n-a\n\\ No end\n+b\n", `line 7, file "f": want "\\ No newline at end of file", not "\\ No end"`},
@@ -151,6 +173,16 @@ func TestMalformed(t *testing.T) {
 		{"hunk behind the end of the old file", modified + "@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+b\n+c\n@@ -7 +8 @@\n-a\n+b\n", `line 10, file "f": a hunk behind the end of the file`},
 
 		{"binary of other files", plain + "Binary files a/f and b/g differ\n", `line 3, file "f": the line "Binary files a/f and b/g differ" does not name the files of this section`},
+		{"binary from another file", plain + "Binary files a/g and b/f differ\n", `line 3, file "f": the line "Binary files a/g and b/f differ" does not name the files of this section`},
+		{"binary files that are the same", plain + "Binary files a/f and b/f\n", `line 3, file "f": the line "Binary files a/f and b/f" does not name the files of this section`},
+		{"binary files with text behind", plain + "Binary files a/f and b/fx differ\n", `line 3, file "f": the line "Binary files a/f and b/fx differ" does not name the files of this section`},
+		{"binary of one file", plain + "Binary files a/f differ\n", `line 3, file "f": the line "Binary files a/f differ" does not name the files of this section`},
+		{"new binary of an old file", plain + "Binary files /dev/null and b/f differ\n", `line 3, file "f": the line "Binary files /dev/null and b/f differ" does not name the files of this section`},
+		{"binary cut off", plain + "Binary files a/f and b/f differ", `line 3, file "a/f b/f": the text ends in the middle of a line: it is cut off`},
+		{"cut off behind a binary", plain + "Binary files a/f and b/f differ\ndiff", `line 4, file "f": the text ends in the middle of a line: it is cut off`},
+		{"binary patch cut off in its size", binary + "literal 1", `line 4, file "f": the text ends in the middle of a line: it is cut off`},
+		{"binary patch cut off in a line", binary + "literal 1\nIcmZ", `line 5, file "f": the text ends in the middle of a line: it is cut off`},
+		{"binary patch with text behind its size", binary + "delta 1x\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "delta 1x"`},
 		{"binary that goes on", plain + "Binary files a/f and b/f differ\n@@ -1 +1 @@\n", `line 4, file "f": want the next file behind a binary file, not "@@ -1 +1 @@"`},
 		{"binary patch without content", binary, `line 4, file "f": a binary patch without content: the text is cut off`},
 		{"binary patch of an unknown kind", binary + "gzip 1\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "gzip 1"`},
@@ -163,6 +195,13 @@ func TestMalformed(t *testing.T) {
 		{"binary patch that goes on", binary + literal + literal + "literal 1\n", `line 10, file "f": want the next file behind a binary file, not "literal 1"`},
 
 		{"same file twice", modified + "@@ -1 +1 @@\n-a\n+b\n" + modified + "@@ -1 +1 @@\n-a\n+b\n", `line 8, file "f": a second section of the same file`},
+		{"same file twice, with one between", named("a") + named("b") + named("a"), `line 7, file "a": a second section of the same file`},
+		{"same file twice, the set already made", named("b") + named("a") + named("c") + named("d") + named("c"), `line 13, file "c": a second section of the same file`},
+		{"deleted file, and another with its name", deleted + named("f"), `line 8, file "f": a second section of the same file`},
+		{"deleted twice", deleted + deleted, `line 8, file "f": a second section of the same file`},
+		{"added before it is deleted", added + deleted, `line 8, file "f": a second section of the same file`},
+		{"type change, and the file once more", deleted + added + added, `line 15, file "f": a second section of the same file`},
+		{"type change with a file between", deleted + named("e") + added, `line 11, file "f": a second section of the same file`},
 		{"same file twice, not in order", renamed + modified + "@@ -1 +1 @@\n-a\n+b\n" + renamed, `line 11, file "g": a second section of the same file`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
