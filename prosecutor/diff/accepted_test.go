@@ -72,6 +72,75 @@ func TestNoBody(t *testing.T) {
 	}
 }
 
+// TestOrder has files in any order, and the two halves of a type change among them.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{named("c") + named("a") + named("b") + named("d"), []string{"c", "a", "b", "d"}},
+		{named("e") + deleted + added + named("g"), []string{"e", "f", "f", "g"}},
+		{named("g") + deleted + added + named("e"), []string{"g", "f", "f", "e"}},
+		{named("g") + named("e") + deleted + added, []string{"g", "e", "f", "f"}},
+	} {
+		d, err := diff.ParseString(c.text)
+		if err != nil {
+			t.Errorf("%q: %v", c.want, err)
+			continue
+		}
+		var got []string
+		for _, f := range d.Files {
+			got = append(got, f.Path())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+		checkStream(t, c.text, d)
+	}
+}
+
+// TestManyHunks has files of few and of many hunks in a row. What one file has is neither lost nor changed by the next,
+// not even by an append.
+func TestManyHunks(t *testing.T) {
+	t.Parallel()
+	counts := []int{1, 300, 2, 0, 255, 256, 257, 3, 1000, 1}
+	var b strings.Builder
+	for i, n := range counts {
+		path := fmt.Sprintf("f%d", i)
+		if n == 0 {
+			b.WriteString(named(path))
+			continue
+		}
+		fmt.Fprintf(&b, "diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n", path)
+		for h := range n {
+			fmt.Fprintf(&b, "@@ -%[1]d +%[1]d @@\n-old %[2]d\n+new %[2]d of %[3]s\n", 2*h+1, h, path)
+		}
+	}
+	d, err := diff.ParseString(b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStream(t, b.String(), d)
+	for _, f := range d.Files {
+		_ = append(f.Hunks, diff.Hunk{OldStart: -1})
+	}
+	for i, f := range d.Files {
+		if len(f.Hunks) != counts[i] || (f.Hunks == nil) != (counts[i] == 0) || f.Added != counts[i] || f.Deleted != counts[i] {
+			t.Fatalf("%s: %d hunks, %d added, %d deleted, want %d", f.Path(), len(f.Hunks), f.Added, f.Deleted, counts[i])
+		}
+		for h := range f.Hunks {
+			want := []diff.Line{
+				{Op: diff.Delete, Text: fmt.Sprintf("old %d", h), Old: 2*h + 1},
+				{Op: diff.Add, Text: fmt.Sprintf("new %d of %s", h, f.Path()), New: 2*h + 1},
+			}
+			if got := slices.Collect(f.Hunks[h].Lines()); !slices.Equal(got, want) {
+				t.Fatalf("%s, hunk %d: %+v, want %+v", f.Path(), h, got, want)
+			}
+		}
+	}
+}
+
 // TestHunkHeader has the headers that are rarely seen.
 func TestHunkHeader(t *testing.T) {
 	t.Parallel()

@@ -354,8 +354,65 @@ func TestLimits(t *testing.T) {
 			if src.read > 2<<20 {
 				t.Errorf("%s: read %d bytes with a limit of %d", name, src.read, 1<<20)
 			}
+			if name == "Parse" && src.read != 1<<20+1 {
+				t.Errorf("%s: read %d bytes, the last one that fits is number %d", name, src.read, 1<<20)
+			}
 		}
 	})
+	t.Run("header", func(t *testing.T) {
+		t.Parallel()
+		text := named(longest)
+		first := strings.IndexByte(text, '\n')
+		if _, err := diff.ParseString(text, diff.MaxLine(first)); err != nil {
+			t.Errorf("the longest line fits: %v", err)
+		}
+		_, err := diff.ParseString(text, diff.MaxLine(first-1))
+		if want := fmt.Sprintf("reading diff: line 1: line is over the limit of %d bytes", first-1); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
+	t.Run("default", func(t *testing.T) {
+		t.Parallel()
+		blank := strings.Repeat(" ", diff.DefaultMaxBytes+1)
+		if _, err := diff.ParseString(blank[1:]); err != nil {
+			t.Errorf("the longest text: %v", err)
+		}
+		_, err := diff.ParseString(blank)
+		if want := "reading diff: diff is over the limit of 67108864 bytes"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		row := func(n int) string { return modified + "@@ -1 +1 @@\n-a\n+" + blank[:n-1] + "\n" }
+		if _, err := diff.ParseString(row(diff.DefaultMaxLine)); err != nil {
+			t.Errorf("the longest line: %v", err)
+		}
+		_, err = diff.ParseString(row(diff.DefaultMaxLine + 1))
+		if want := "reading diff: line 7: line is over the limit of 16777216 bytes"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
+}
+
+// TestOpenLine reads a line that never ends in pieces of every size. The piece that brings it over the limit is the last
+// one that is read, and a line that is as long as the limit is not over it.
+func TestOpenLine(t *testing.T) {
+	t.Parallel()
+	const limit = 60
+	head := modified + "@@ -1 +1 @@\n-a\n"
+	for size := 1; size <= len(head)+limit; size++ {
+		fits := head + "+" + strings.Repeat("x", limit-1)
+		if _, err := stream(&pieces{text: fits + "\n", size: size}, diff.MaxLine(limit)); err != nil {
+			t.Errorf("pieces of %d: %v", size, err)
+		}
+		src := &pieces{text: fits + strings.Repeat("x", 1000), size: size}
+		_, err := stream(src, diff.MaxLine(limit))
+		var got *diff.LimitError
+		if want := (&diff.LimitError{Line: 7, What: "line", Limit: limit}); !errors.As(err, &got) || *got != *want {
+			t.Errorf("pieces of %d: %v, want %v", size, err, want)
+		}
+		if read := len(fits) + 1000 - len(src.text); read <= len(fits) || read > len(fits)+size {
+			t.Errorf("pieces of %d: %d bytes read, %d fit", size, read, len(fits))
+		}
+	}
 }
 
 // endless is one line without an end.

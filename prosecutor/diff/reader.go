@@ -232,7 +232,8 @@ func (r *Reader) next() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text == "" || r.line == 1 && r.eof && r.start == len(r.buf) && strings.TrimSpace(text) == "" {
+	// Behind the first section only the end of the text is white space: there every part starts with a section.
+	if r.start == len(r.buf) && strings.TrimSpace(text) == "" {
 		return nil, io.EOF
 	}
 	f := new(File)
