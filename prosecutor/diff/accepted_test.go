@@ -26,6 +26,13 @@ func TestNoBody(t *testing.T) {
 			diff.File{OldPath: "f", NewPath: "f", Status: diff.Modified, OldMode: "100644", NewMode: "100755", Similarity: -1},
 		},
 		{
+			"mode, and an index line of one content", "diff --git a/f b/f\nold mode 100644\nnew mode 100755\nindex 1111111..1111111\n",
+			diff.File{
+				OldPath: "f", NewPath: "f", Status: diff.Modified, OldMode: "100644", NewMode: "100755",
+				OldOID: "1111111", NewOID: "1111111", Similarity: -1,
+			},
+		},
+		{
 			"name", "diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n",
 			diff.File{OldPath: "f", NewPath: "g", Status: diff.Renamed, Similarity: 100},
 		},

@@ -94,7 +94,7 @@ func (s *section) advance(row string) {
 // ended reports whether the section ends at the position.
 func (s *section) ended() bool {
 	rest := s.text[s.pos:]
-	return rest == "" || rest[0] == 'd' && strings.HasPrefix(rest, gitLine)
+	return rest == "" || strings.HasPrefix(rest, gitLine)
 }
 
 func (s *section) fail(format string, args ...any) error {
