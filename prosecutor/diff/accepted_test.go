@@ -289,6 +289,33 @@ func TestNotNames(t *testing.T) {
 	}
 }
 
+// TestNotPairs has diff --git lines that do not name the files of the other lines.
+func TestNotPairs(t *testing.T) {
+	t.Parallel()
+	for _, names := range []string{
+		`a/f`, `a/f `, `a/f b/`, `a/f b/gx`, `a/fx b/g`, `a/f  b/g`, `a/fb/g`, `a/ b/g`, `a/f g`, `f b/g`, `b/f a/g`, `a/f b/g `, `a/g b/f`,
+		`"a/f" "b/g"x`, `"a/f""b/g"`, `"a/f" "b/g`, `"a/f" "g"`, `"f" "b/g"`, `"a/f\"" "b/g"`,
+	} {
+		text := "diff --git " + names + "\nsimilarity index 100%\nrename from f\nrename to g\n"
+		if d, err := diff.ParseString(text); err == nil {
+			t.Errorf("%s names %s and %s", names, d.Files[0].OldPath, d.Files[0].NewPath)
+		}
+	}
+	for _, names := range []string{
+		`a/f`, `a/f b/g`, `a/f b/ff`, `a/ff b/f`, `a/f b/f `, `a/f  b/f`, `a/fxb/f`, `a/fb/f`, `f b/f`, `x/f b/f`, `a/f f`, `a/f x/f`, `a/ b/`, `b/f a/f`,
+		`"a/f"`, `"a/f" b/f`, `a/f "b/f"`, `"a/f""b/f"`, `"a/f"x"b/f"`, `"a/f" "b/g"`, `"a/f" "b/f"x`, `"a/f" "b/f`, `"a/f "b/f"`, `"f" "b/f"`, `"a/f" "f"`, `"a/" "b/"`, `""`, `"`,
+	} {
+		text := "diff --git " + names + "\nold mode 100644\nnew mode 100755\n"
+		if d, err := diff.ParseString(text); err == nil {
+			t.Errorf("%s names %s", names, d.Files[0].Path())
+		}
+	}
+	quote := `diff --git "a/x\"y" "b/x\"y"` + "\n" + `--- "a/x"y"` + "\n" + `+++ "b/x\"y"` + "\n@@ -1 +1 @@\n-a\n+b\n"
+	if _, err := diff.ParseString(quote); err == nil {
+		t.Errorf("%q: a quote in a name without its backslash", quote)
+	}
+}
+
 // TestKinds asks for the kinds of a file that either side makes it.
 func TestKinds(t *testing.T) {
 	t.Parallel()
