@@ -148,6 +148,26 @@ func TestManyHunks(t *testing.T) {
 	}
 }
 
+// TestAllocations counts what a diff of many small files takes: files and hunks come in pieces, which double from 4 to 256,
+// and sorted names are not kept. It is not parallel, since allocations are counted for all tests.
+func TestAllocations(t *testing.T) {
+	var b strings.Builder
+	for i := range 500 {
+		path := fmt.Sprintf("/%04d", i)
+		b.WriteString(strings.ReplaceAll(deleted+added, "/f", path))
+	}
+	text := b.String()
+	got := testing.AllocsPerRun(5, func() {
+		if d, err := diff.ParseString(text); err != nil || len(d.Files) != 1000 {
+			t.Fatal(d, err)
+		}
+	})
+	// 9 pieces of files, as many of hunks, 12 lists of the files that grow, and 3 for the whole.
+	if got > 35 {
+		t.Errorf("%v allocations for 1000 files", got)
+	}
+}
+
 // TestHunkHeader has the headers that are rarely seen.
 func TestHunkHeader(t *testing.T) {
 	t.Parallel()
@@ -242,14 +262,15 @@ func TestNames(t *testing.T) {
 		'\a': `\a`, '\b': `\b`, '\t': `\t`, '\n': `\n`, '\v': `\v`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`,
 	}
 	for c := 1; c < 256; c++ {
-		name := "x" + string([]byte{byte(c)}) + "y"
-		ways := []string{`x` + fmt.Sprintf(`\%03o`, c) + `y`}
-		if escape, ok := escapes[byte(c)]; ok {
-			ways = append(ways, "x"+escape+"y")
-		} else {
-			ways = append(ways, name)
+		name := string([]byte{byte(c)})
+		other, ok := escapes[byte(c)]
+		if !ok {
+			other = name
 		}
-		for _, written := range ways {
+		octal := fmt.Sprintf(`\%03o`, c)
+		for written, name := range map[string]string{
+			octal: name, other: name, "x" + octal + "y": "x" + name + "y", "x" + other + "y": "x" + name + "y",
+		} {
 			a, b := `"a/`+written+`"`, `"b/`+written+`"`
 			for _, text := range []string{
 				"diff --git " + a + " " + b + "\nold mode 100644\nnew mode 100755\n",
@@ -279,6 +300,7 @@ func TestNotNames(t *testing.T) {
 		for _, text := range []string{
 			"diff --git a/f b/x\nrename from f\nrename to " + quoted + "\n",
 			"diff --git a/f \"b/" + inner + "\nrename from f\nrename to x\n",
+			"diff --git a/f \"b/" + inner + "\nrename from f\nrename to " + quoted + "\n",
 			"diff --git \"a/" + inner + " \"b/" + inner + "\nold mode 100644\nnew mode 100755\n",
 			"diff --git a/x b/x\nindex 1111111..2222222 100644\n--- \"a/" + inner + "\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
 		} {
@@ -302,13 +324,17 @@ func TestNotPairs(t *testing.T) {
 		}
 	}
 	for _, names := range []string{
-		`a/f`, `a/f b/g`, `a/f b/ff`, `a/ff b/f`, `a/f b/f `, `a/f  b/f`, `a/fxb/f`, `a/fb/f`, `f b/f`, `x/f b/f`, `a/f f`, `a/f x/f`, `a/ b/`, `b/f a/f`,
+		`a/f`, `ff`, `a/fa/f`, `a/f b/g`, `a/f b/ff`, `a/ff b/f`, `a/f b/f `, `a/f  b/f`, `a/fxb/f`, `a/fb/f`, `f b/f`, `x/f b/f`, `a/f f`, `a/f x/f`, `a/ b/`, `b/f a/f`,
 		`"a/f"`, `"a/f" b/f`, `a/f "b/f"`, `"a/f""b/f"`, `"a/f"x"b/f"`, `"a/f" "b/g"`, `"a/f" "b/f"x`, `"a/f" "b/f`, `"a/f "b/f"`, `"f" "b/f"`, `"a/f" "f"`, `"a/" "b/"`, `""`, `"`,
 	} {
 		text := "diff --git " + names + "\nold mode 100644\nnew mode 100755\n"
 		if d, err := diff.ParseString(text); err == nil {
 			t.Errorf("%s names %s", names, d.Files[0].Path())
 		}
+	}
+	short := `diff --git "a/x\001" "b/x\001"` + "\n" + `--- "a/x"` + "\n" + `+++ "b/x\001"` + "\n@@ -1 +1 @@\n-a\n+b\n"
+	if _, err := diff.ParseString(short); err == nil {
+		t.Errorf("%q: a name that ends before its last byte", short)
 	}
 	quote := `diff --git "a/x\"y" "b/x\"y"` + "\n" + `--- "a/x"y"` + "\n" + `+++ "b/x\"y"` + "\n@@ -1 +1 @@\n-a\n+b\n"
 	if _, err := diff.ParseString(quote); err == nil {

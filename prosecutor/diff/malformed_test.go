@@ -201,6 +201,7 @@ func TestMalformed(t *testing.T) {
 		{"deleted twice", deleted + deleted, `line 8, file "f": a second section of the same file`},
 		{"added before it is deleted", added + deleted, `line 8, file "f": a second section of the same file`},
 		{"type change, and the file once more", deleted + added + added, `line 15, file "f": a second section of the same file`},
+		{"no type change, and out of order", deleted + strings.ReplaceAll(added, "/f", "/e") + named("f"), `line 15, file "f": a second section of the same file`},
 		{"type change with a file between", deleted + named("e") + added, `line 11, file "f": a second section of the same file`},
 		{"same file twice, not in order", renamed + modified + "@@ -1 +1 @@\n-a\n+b\n" + renamed, `line 11, file "g": a second section of the same file`},
 	} {
@@ -392,6 +393,16 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// TestLongSection reads a long section byte by byte, which is only feasible when no byte is looked at or moved every time.
+func TestLongSection(t *testing.T) {
+	t.Parallel()
+	text := modified + "@@ -0,0 +1,100000 @@\n" + strings.Repeat("+row\n", 100_000)
+	files, err := stream(iotest.OneByteReader(strings.NewReader(text)))
+	if err != nil || len(files) != 1 || files[0].Raw != text {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
+
 // TestOpenLine reads a line that never ends in pieces of every size. The piece that brings it over the limit is the last
 // one that is read, and a line that is as long as the limit is not over it.
 func TestOpenLine(t *testing.T) {
@@ -412,6 +423,10 @@ func TestOpenLine(t *testing.T) {
 		if read := len(fits) + 1000 - len(src.text); read <= len(fits) || read > len(fits)+size {
 			t.Errorf("pieces of %d: %d bytes read, %d fit", size, read, len(fits))
 		}
+	}
+	_, err := stream(iotest.OneByteReader(strings.NewReader("\n\n"+strings.Repeat("x", limit+1))), diff.MaxLine(limit))
+	if want := "reading diff: line 3: line is over the limit of 60 bytes"; err == nil || err.Error() != want {
+		t.Errorf("behind blank lines: %v, want %s", err, want)
 	}
 }
 

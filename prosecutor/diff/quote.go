@@ -3,7 +3,8 @@ package diff
 import "strings"
 
 // unquote reads the C-quoted name that s starts with, as git's core.quotePath writes it, and returns the text behind it.
-// Names hold bytes: an octal escape is one byte, not one character. What is not well written is the empty name.
+// Names hold bytes: an octal escape is one byte, not one character. What is not well written is empty or has a NUL in it, as
+// no name is.
 func unquote(s string) (name, rest string) {
 	var b strings.Builder
 	start := 1 // of the bytes that are not yet in b
@@ -17,9 +18,6 @@ func unquote(s string) (name, rest string) {
 			return b.String(), s[i+1:]
 		case '\\':
 			c, size := unescape(s[i+1:])
-			if size == 0 {
-				return "", ""
-			}
 			b.Grow(len(s) - i)
 			b.WriteString(s[start:i])
 			b.WriteByte(c)
@@ -29,39 +27,26 @@ func unquote(s string) (name, rest string) {
 			i++
 		}
 	}
-	return "", ""
+	return
 }
 
-// unescape reads what stands behind a backslash. A size of 0 means that git writes no such escape.
+// unescape reads what stands behind a backslash. What git does not write there is a NUL.
 func unescape(s string) (c byte, size int) {
 	if s == "" {
-		return 0, 0
+		return
 	}
-	switch s[0] {
-	case 'a':
-		return '\a', 1
-	case 'b':
-		return '\b', 1
-	case 't':
-		return '\t', 1
-	case 'n':
-		return '\n', 1
-	case 'v':
-		return '\v', 1
-	case 'f':
-		return '\f', 1
-	case 'r':
-		return '\r', 1
-	case '"', '\\':
-		return s[0], 1
-	case '0', '1', '2', '3':
-		if len(s) < 3 || !octal(s[1]) || !octal(s[2]) {
-			return 0, 0
-		}
-		return (s[0]-'0')<<6 | (s[1]-'0')<<3 | (s[2] - '0'), 3
-	default:
-		return 0, 0
+	if c = escapes[s[0]]; c != 0 {
+		return c, 1
 	}
+	if s[0] < '0' || s[0] > '3' || len(s) < 3 || !octal(s[1]) || !octal(s[2]) {
+		return
+	}
+	return s[0]<<6 | s[1]&7<<3 | s[2]&7, 3
+}
+
+// escapes are the characters that stand for a byte behind a backslash.
+var escapes = [256]byte{
+	'a': '\a', 'b': '\b', 't': '\t', 'n': '\n', 'v': '\v', 'f': '\f', 'r': '\r', '"': '"', '\\': '\\',
 }
 
 func octal(c byte) bool { return '0' <= c && c <= '7' }
@@ -103,7 +88,7 @@ func cutName(s, prefix, name string) (rest string, ok bool) {
 // written, the byte is 0, which no name has.
 func quotedByte(s string) (c byte, size int) {
 	if s == "" || s[0] == '"' {
-		return 0, 0
+		return
 	}
 	if s[0] != '\\' {
 		return s[0], 1
