@@ -187,6 +187,8 @@ func TestMalformed(t *testing.T) {
 		{"binary patch without content", binary, `line 4, file "f": a binary patch without content: the text is cut off`},
 		{"binary patch of an unknown kind", binary + "gzip 1\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "gzip 1"`},
 		{"binary patch without a size", binary + "literal x\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "literal x"`},
+		{"binary patch of an empty size", binary + "literal \n", `line 4, file "f": want literal or delta and a size in a binary patch, not "literal "`},
+		{"binary patch of a size alone", binary + "17\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "17"`},
 		{"binary patch of no lines", binary + "literal 1\n\n", `line 5, file "f": a binary patch without content`},
 		{"binary patch of a bad length", binary + "literal 1\nZcmZPo000310RR91\n", `line 5, file "f": want a line of base 85, not "ZcmZPo000310RR91"`},
 		{"binary patch of bad digits", binary + "literal 1\nIcmZPo000310RR9,\n", `line 5, file "f": want a line of base 85, not "IcmZPo000310RR9,"`},
