@@ -346,6 +346,33 @@ func TestNotPairs(t *testing.T) {
 	}
 }
 
+// TestWords has the words for what happened to a file, and the modes as git writes them.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		added:      "added",
+		deleted:    "deleted",
+		named("f"): "modified",
+		renamed:    "renamed",
+		"diff --git a/f b/g\nsimilarity index 100%\ncopy from f\ncopy to g\n": "copied",
+	} {
+		d, err := diff.ParseString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(d.Files[0].Status); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	for mode, want := range map[diff.Mode]string{
+		diff.ModeRegular: "100644", diff.ModeExecutable: "100755", diff.ModeSymlink: "120000", diff.ModeSubmodule: "160000",
+	} {
+		if string(mode) != want {
+			t.Errorf("%q, want %q", mode, want)
+		}
+	}
+}
+
 // TestKinds asks for the kinds of a file that either side makes it.
 func TestKinds(t *testing.T) {
 	t.Parallel()
