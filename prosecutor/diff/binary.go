@@ -40,10 +40,7 @@ func (s *section) binaryHunk() error {
 		size, ok = strings.CutPrefix(row, "delta ")
 	}
 	if _, rest, digits := number(size); !ok || !digits || rest != "" {
-		if err == nil {
-			err = s.fail("want literal or delta and a size in a binary patch, not %s", excerpt(row))
-		}
-		return err
+		return s.refuse(err, "want literal or delta and a size in a binary patch, not %s", excerpt(row))
 	}
 	s.advance(row)
 	for first := true; ; first = false {

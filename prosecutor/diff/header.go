@@ -6,10 +6,10 @@ import "strings"
 func (s *section) headers() error {
 	for !s.ended() {
 		row, err := s.row()
-		if err != nil {
-			return err
+		var known bool
+		if err == nil {
+			known, err = s.header(row)
 		}
-		known, err := s.header(row)
 		if err != nil {
 			return err
 		}
@@ -134,8 +134,8 @@ func (s *section) index(v string) error {
 		return err
 	}
 	oids, mode, hasMode := strings.Cut(v, " ")
-	before, after, ok := strings.Cut(oids, "..")
-	if !ok || !objectName(before) || !objectName(after) {
+	before, after, _ := strings.Cut(oids, "..")
+	if !objectName(before) || !objectName(after) {
 		return s.fail("want two object names with .. between them, not %s", excerpt(v))
 	}
 	s.file.OldOID, s.file.NewOID = before, after
@@ -240,17 +240,14 @@ func (s *section) nameLines(row string) error {
 		return s.fail("a --- line without a +++ line")
 	}
 	row, err := s.row()
-	if err != nil {
-		return err
-	}
 	if name, ok = strings.CutPrefix(row, "+++ "); !ok {
-		return s.fail("a --- line without a +++ line")
+		return s.refuse(err, "a --- line without a +++ line")
 	}
 	if !s.named(name, newPrefix, f.NewPath) {
 		return s.fail("the line %s does not name the new file of this section", excerpt(row))
 	}
 	s.advance(row)
-	s.seen |= sawNames
+	s.wantHunks = true
 	return nil
 }
 

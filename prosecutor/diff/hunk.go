@@ -90,10 +90,7 @@ func (s *section) badRow(oldLeft, newLeft int) error {
 		return s.fail("the hunk is cut off: %d old and %d new lines are missing", oldLeft, newLeft)
 	}
 	row, err := s.row()
-	if err == nil {
-		err = s.fail("want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
-	}
-	return err
+	return s.refuse(err, "want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
 }
 
 // noNewline reads the mark that the row before it ends its file without a line feed.

@@ -22,12 +22,13 @@ type section struct {
 	maxLine int
 	hunks   []Hunk
 
-	seen     header
-	names    string // the diff --git line, without its start
-	from, to string // of a rename or copy
-	marked   bool   // a no-newline mark stood in a hunk, so that no other hunk can follow
-	nextOld  int    // first number the next hunk may have on the old side
-	nextNew  int
+	seen      header
+	wantHunks bool   // behind the --- and +++ lines
+	names     string // the diff --git line, without its start
+	from, to  string // of a rename or copy
+	marked    bool   // a no-newline mark stood in a hunk, so that no other hunk can follow
+	nextOld   int    // first number the next hunk may have on the old side
+	nextNew   int
 }
 
 // header is a set of header lines, so that none can stand twice.
@@ -45,7 +46,6 @@ const (
 	sawCopyFrom
 	sawCopyTo
 	sawIndex
-	sawNames
 )
 
 // read reads the section at the start of text, whose first line has the number line, into f. It leaves pos and line
@@ -105,6 +105,14 @@ func (s *section) fail(format string, args ...any) error {
 	return &SyntaxError{Line: s.line, File: name, Msg: fmt.Sprintf(format, args...)}
 }
 
+// refuse fails at a row, unless it could not be read.
+func (s *section) refuse(err error, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	return s.fail(format, args...)
+}
+
 // outside refuses a line where a section must start.
 func (s *section) outside(row string) error {
 	msg := fmt.Sprintf("want a line that starts with %q, not %s", gitLine, excerpt(row))
@@ -131,7 +139,7 @@ func (s *section) body() error {
 	}
 	switch {
 	case strings.HasPrefix(row, "@@ "):
-		if s.seen&sawNames == 0 {
+		if !s.wantHunks {
 			return s.fail("a hunk without --- and +++ lines")
 		}
 		for !s.ended() {
@@ -140,7 +148,7 @@ func (s *section) body() error {
 			}
 		}
 		return nil
-	case s.seen&sawNames != 0:
+	case s.wantHunks:
 		return s.fail("want a hunk behind the --- and +++ lines, not %s", excerpt(row))
 	case strings.HasPrefix(row, "Binary files "):
 		f.Binary = true
@@ -181,7 +189,7 @@ func emptyBlob(oid string) bool {
 // cut off or made with options that hide changes, and a review of it would certify what it did not see.
 func (s *section) checkNoBody() error {
 	f := s.file
-	if s.seen&sawNames != 0 {
+	if s.wantHunks {
 		return s.fail("no hunk behind the --- and +++ lines: the text is cut off")
 	}
 	if s.seen&sawIndex == 0 {
