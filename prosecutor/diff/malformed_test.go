@@ -306,6 +306,19 @@ func TestErrorOfReader(t *testing.T) {
 	}
 }
 
+// TestErrorStays refuses the whole text at its first error: the sections behind it are not read.
+func TestErrorStays(t *testing.T) {
+	t.Parallel()
+	r := diff.NewReader(strings.NewReader(plain + twoFiles))
+	_, first := r.Next()
+	if first == nil {
+		t.Fatal("no error")
+	}
+	if f, err := r.Next(); f != nil || !errors.Is(err, first) {
+		t.Errorf("%v, %v, want %v", f, err, first)
+	}
+}
+
 // TestLimits stops at a limit and not one byte before it, and does not read on.
 func TestLimits(t *testing.T) {
 	t.Parallel()

@@ -113,9 +113,9 @@ func parse(text string, l limits) (*Diff, error) {
 
 // store hands out files and hunks from larger pieces, since most diffs have many small ones.
 type store struct {
-	files []File // not yet handed out
-	hunks []Hunk
-	size  int // of the piece of files
+	files []File // handed out
+	hunks []Hunk // not yet handed out
+	size  int    // of the piece of files
 }
 
 const (
@@ -124,13 +124,12 @@ const (
 )
 
 func (s *store) file() *File {
-	if len(s.files) == 0 {
+	if len(s.files) == cap(s.files) {
 		s.size = min(max(firstPiece, 2*s.size), maxPiece)
-		s.files = make([]File, s.size)
+		s.files = slices.Grow([]File(nil), s.size)
 	}
-	f := &s.files[0]
-	s.files = s.files[1:]
-	return f
+	s.files = append(s.files, File{})
+	return &s.files[len(s.files)-1]
 }
 
 // keep takes the hunks of a section: few are copied out of its buffer, many are the buffer.
@@ -313,7 +312,7 @@ func (r *Reader) fill() error {
 func (r *Reader) makeRoom() {
 	unread := r.buf[r.start:]
 	if need := 2 * (len(unread) + readSize); cap(r.buf) < need {
-		r.buf = make([]byte, 0, need)
+		r.buf = make([]byte, need)
 	}
 	r.buf = append(r.buf[:0], unread...)
 	r.seen -= r.start
