@@ -71,10 +71,10 @@ func (s *section) rows(oldLeft, newLeft int) error {
 	}
 	if strings.HasPrefix(s.text[s.pos:], `\`) {
 		row, err := s.row()
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.noNewline(row, last, 0, 0)
 		}
-		if err := s.noNewline(row, last, 0, 0); err != nil {
+		if err != nil {
 			return err
 		}
 		s.advance(row)
