@@ -167,10 +167,7 @@ func (s *section) body() error {
 	}
 	if !s.ended() {
 		row, err := s.row()
-		if err != nil {
-			return err
-		}
-		return s.fail("want the next file behind a binary file, not %s", excerpt(row))
+		return s.refuse(err, "want the next file behind a binary file, not %s", excerpt(row))
 	}
 	return nil
 }
