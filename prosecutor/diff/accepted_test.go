@@ -162,8 +162,9 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(d, err)
 		}
 	})
-	// 9 pieces of files, as many of hunks, 12 lists of the files that grow, and 3 for the whole.
-	if got > 35 {
+	// 9 pieces of files, as many of hunks, 12 lists of the files that grow, and a few for the whole. With the race detector a
+	// piece of files takes two.
+	if got > 50 {
 		t.Errorf("%v allocations for 1000 files", got)
 	}
 }
