@@ -72,23 +72,21 @@ func newQuote(text string, side prosecutor.Side) (*quote, bool) {
 	}
 	exact := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	folded := make([]string, len(exact))
-	first, last := -1, -1
 	for i, line := range exact {
 		folded[i] = fold(line)
-		if folded[i] != "" {
-			last = i
-			if first < 0 {
-				first = i
-			}
-		}
 	}
-	if first < 0 {
-		return nil, false
+	// The quote is not blank, so that one of its lines is not.
+	lead, end := 0, len(folded)
+	for folded[lead] == "" {
+		lead++
+	}
+	for folded[end-1] == "" {
+		end--
 	}
 	q := &quote{
 		patterns: [2]pattern{
 			{lines: exact, equal: func(line, want string) bool { return line == want }},
-			{lines: folded[first : last+1], lead: first, equal: equalFolded},
+			{lines: folded[lead:end], lead: lead, equal: equalFolded},
 		},
 		sides:  [2]prosecutor.Side{prosecutor.Right, prosecutor.Left},
 		stated: side == prosecutor.Left || side == prosecutor.Right,
@@ -156,7 +154,7 @@ type row struct {
 // load reads the rows of a hunk on a side.
 func (q *quote) load(h *Hunk, side prosecutor.Side) []row {
 	q.rows = q.rows[:0]
-	both := 0
+	var both int
 	for l := range h.Lines() {
 		if l.Op == Context {
 			both++
@@ -186,37 +184,44 @@ func (q *quote) atLine(files []*File, line int) (m match, ok bool) {
 	}
 	for i := range q.patterns {
 		p := &q.patterns[i]
-		var t tally
+		first, count := line+p.lead, 0
 		for _, side := range sides {
 			for _, f := range files {
-				hunk, ok := f.Commentable(side, line+p.lead)
-				if !ok {
-					continue
+				h, end, ok := q.startsAt(p, f, side, first)
+				// The rows that stood there on the first side are not a second place.
+				if ok && (count == 0 || end.both < len(p.lines) || !h.sameRow(first)) {
+					m = match{f, side, first, end.number}
+					count++
 				}
-				rows := q.load(&f.Hunks[hunk], side)
-				rows = rows[line+p.lead-rows[0].number:]
-				if !p.startsAt(rows) {
-					continue
-				}
-				end := rows[len(p.lines)-1]
-				if t.count > 0 && end.both >= len(p.lines) && f.sameRow(hunk, rows[0].number) {
-					continue // the same rows as on the first side
-				}
-				t.add(tally{match: match{f, side, rows[0].number, end.number}, count: 1, oneFile: true})
 			}
 		}
-		if t.count > 0 {
-			return t.match, t.count == 1
+		if count > 0 {
+			return m, count == 1
 		}
 	}
 	return match{}, false
 }
 
-// sameRow reports whether a number means the same row on both sides of a hunk.
-func (f *File) sameRow(hunk, number int) bool {
-	for l := range f.Hunks[hunk].Lines() {
-		if l.Old == number || l.New == number {
-			return l.Old == l.New
+// startsAt reports whether a pattern starts at a line of a file, and returns its hunk and its last row.
+func (q *quote) startsAt(p *pattern, f *File, side prosecutor.Side, line int) (h *Hunk, end row, ok bool) {
+	hunk, ok := f.Commentable(side, line)
+	if !ok {
+		return nil, row{}, false
+	}
+	h = &f.Hunks[hunk]
+	rows := q.load(h, side)
+	rows = rows[line-rows[0].number:]
+	if !p.starts(rows) {
+		return nil, row{}, false
+	}
+	return h, rows[len(p.lines)-1], true
+}
+
+// sameRow reports whether a number means the same row on both sides of the hunk.
+func (h *Hunk) sameRow(number int) bool {
+	for l := range h.Lines() {
+		if l.Old == number && l.New == number {
+			return true
 		}
 	}
 	return false
@@ -232,7 +237,7 @@ func (q *quote) search(files []*File) tally {
 				for i := range q.patterns {
 					p := &q.patterns[i]
 					p.find(rows, func(start, end int) {
-						if !q.stated && s == 1 && rows[end].both >= len(p.lines) {
+						if s == 1 && rows[end].both >= len(p.lines) {
 							return // the same rows as on the first side
 						}
 						found[i][s].add(tally{match: match{f, side, rows[start].number, rows[end].number}, count: 1, oneFile: true})
@@ -294,8 +299,8 @@ func (p *pattern) find(rows []row, yield func(start, end int)) {
 	}
 }
 
-// startsAt reports whether rows start with the pattern.
-func (p *pattern) startsAt(rows []row) bool {
+// starts reports whether rows start with the pattern.
+func (p *pattern) starts(rows []row) bool {
 	if len(rows) < len(p.lines) {
 		return false
 	}

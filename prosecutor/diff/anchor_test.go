@@ -110,6 +110,16 @@ index 0000000..2222222
 @@ -0,0 +1 @@
 +target
 \ No newline at end of file
+diff --git a/copied.go b/pasted.go
+similarity index 50%
+copy from copied.go
+copy to pasted.go
+index 1111111..2222222 100644
+--- a/copied.go
++++ b/pasted.go
+@@ -1 +1 @@
+-original
++pasted
 diff --git a/old.go b/new.go
 similarity index 90%
 rename from old.go
@@ -186,6 +196,7 @@ func TestLocate(t *testing.T) {
 
 		{"type change, old half", prosecutor.Anchor{Path: "kind", Side: L, Line: 1, Quote: "was a file"}, at("kind", L, 1, 1, "line")},
 		{"type change, new half", prosecutor.Anchor{Path: "kind", Side: R, Line: 1, Quote: "target"}, at("kind", R, 1, 1, "line")},
+		{"copied file by the name of its source", prosecutor.Anchor{Path: "copied.go", Side: R, Line: 1, Quote: "pasted"}, at("pasted.go", R, 1, 1, "diff")},
 		{"renamed file by its old name", prosecutor.Anchor{Path: "old.go", Side: L, Line: 3, Quote: "end"}, at("new.go", L, 3, 3, "line")},
 
 		{"overlapping matches", prosecutor.Anchor{Path: "shift.go", Side: R, Quote: "aa\naa"}, ambiguous("shift.go")},
@@ -206,6 +217,162 @@ func TestLocate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// modify writes the section of a modified file of one hunk that starts at line 1.
+func modify(path string, rows ...string) string {
+	olds, news := 0, 0
+	for _, row := range rows {
+		if row[0] != '+' {
+			olds++
+		}
+		if row[0] != '-' {
+			news++
+		}
+	}
+	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,%[2]d +1,%[3]d @@\n%[4]s\n",
+		path, olds, news, strings.Join(rows, "\n"))
+}
+
+// TestLocateWhiteSpace has what folding is about: which bytes are white space, and what blank lines around a quote do to
+// its number.
+func TestLocateWhiteSpace(t *testing.T) {
+	t.Parallel()
+	text := modify("f", "-old", "+new", " form\ffeed", " vertical\vtab", " carriage\rreturn", " no\u00a0break", " \u00a0", " under_score", " last one")
+	d, err := diff.ParseString(strings.Replace(text, "-1,8 +1,8", "-5,8 +5,8", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, quote string
+		line        int
+		start, end  int // 0 where it is not found
+		by          string
+	}{
+		{"form feed", "form feed", 0, 6, 6, "file"},
+		{"vertical tab", "vertical tab", 0, 7, 7, "file"},
+		{"a carriage return is nothing, not a space", "carriagereturn", 0, 8, 8, "file"},
+		{"no-break space", "no break", 0, 0, 0, ""},
+		{"a quote of a no-break space is blank", "\u00a0", 0, 0, 0, ""},
+		{"a space is not any character", "under score", 0, 0, 0, ""},
+		{"any character is not a space", "last_one", 0, 0, 0, ""},
+		{"a blank line that is not there leaves no number open", "\nlast one", 0, 12, 12, "file"},
+		{"a blank line above the hunk has a number", "\nnew", 4, 5, 5, "line"},
+		{"two blank lines above the hunk", " \n\t\nnew", 3, 5, 5, "line"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			want := prosecutor.Place{Status: prosecutor.Unanchored}
+			if c.start > 0 {
+				want = prosecutor.Place{Status: prosecutor.Anchored, Path: "f", Side: prosecutor.Right, StartLine: c.start, EndLine: c.end, MatchedBy: c.by}
+			}
+			got := d.Locate(prosecutor.Anchor{Path: "f", Side: prosecutor.Right, Line: c.line, Quote: c.quote})
+			if got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestLocateBothSides has quotes without a side that stand on both: one place when they are the same rows, else two.
+func TestLocateBothSides(t *testing.T) {
+	t.Parallel()
+	right := func(path string, start, end int, by string) prosecutor.Place {
+		return prosecutor.Place{Status: prosecutor.Anchored, Path: path, Side: prosecutor.Right, StartLine: start, EndLine: end, MatchedBy: by}
+	}
+	ambiguous := func(path string) prosecutor.Place {
+		return prosecutor.Place{Status: prosecutor.Ambiguous, Path: path}
+	}
+	for _, c := range []struct {
+		name, text string
+		anchor     prosecutor.Anchor
+		want       prosecutor.Place
+	}{
+		{
+			"the number of one row below a changed one", modify("f", "-old", "+new", " same"),
+			prosecutor.Anchor{Path: "f", Line: 2, Quote: "same"}, right("f", 2, 2, "line"),
+		},
+		{
+			"the number of an added row and of a row of both sides", modify("f", "+same", " same"),
+			prosecutor.Anchor{Path: "f", Line: 1, Quote: "same"}, ambiguous("f"),
+		},
+		{
+			"the number of a deleted row and of a row of both sides", modify("f", "-same", " same"),
+			prosecutor.Anchor{Path: "f", Line: 1, Quote: "same"}, ambiguous("f"),
+		},
+		{
+			"two runs that start in one row", modify("f", " same", "-\tend", "+end", " below"),
+			prosecutor.Anchor{Path: "f", Line: 1, Quote: "same\n  end"}, ambiguous("f"),
+		},
+		{
+			"two runs that end in one row", modify("f", "-\tstart", "+start", " same"),
+			prosecutor.Anchor{Path: "f", Line: 1, Quote: "  start\nsame"}, ambiguous("f"),
+		},
+		{
+			"new rows in one file, old ones in two", modify("f", "-moved", " kept", "+moved") + modify("g", "-moved", "+changed"),
+			prosecutor.Anchor{Path: "other", Quote: "moved"}, ambiguous(""),
+		},
+		{
+			"new and old rows in one file", modify("f", "-moved", " kept", "+moved") + modify("g", "-old", "+new"),
+			prosecutor.Anchor{Path: "other", Quote: "moved"}, ambiguous("f"),
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d, err := diff.ParseString(c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.Locate(c.anchor); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestLocateSelfSimilar looks for every short quote of two kinds of lines in every short file of them, so that quotes whose
+// start stands in them again are found wherever they are, and nowhere else.
+func TestLocateSelfSimilar(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 8; n++ {
+		for _, file := range words(n) {
+			text := fmt.Sprintf("diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n--- /dev/null\n+++ b/f\n@@ -0,0 +1,%d @@\n+%s\n",
+				n, strings.Join(strings.Split(file, ""), "\n+"))
+			d, err := diff.ParseString(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, quote := range words(min(n, 5)) {
+				want := prosecutor.Place{Status: prosecutor.Unanchored}
+				if at := strings.Index(file, quote); at >= 0 {
+					want = prosecutor.Place{
+						Status: prosecutor.Anchored, Path: "f", Side: prosecutor.Right,
+						StartLine: at + 1, EndLine: at + len(quote), MatchedBy: "file",
+					}
+					if at != strings.LastIndex(file, quote) {
+						want = prosecutor.Place{Status: prosecutor.Ambiguous, Path: "f"}
+					}
+				}
+				lines := strings.Join(strings.Split(quote, ""), "\n")
+				if got := d.Locate(prosecutor.Anchor{Path: "f", Side: prosecutor.Right, Quote: lines}); got != want {
+					t.Fatalf("%s in %s: %+v, want %+v", quote, file, got, want)
+				}
+			}
+		}
+	}
+}
+
+// words returns all words of n letters a and b.
+func words(n int) []string {
+	all := []string{""}
+	for range n {
+		var longer []string
+		for _, w := range all {
+			longer = append(longer, w+"a", w+"b")
+		}
+		all = longer
+	}
+	return all
 }
 
 // TestLocateRepeated counts comparisons by their effect: a quote of many equal lines in a diff of many more is only

@@ -35,30 +35,25 @@ func (s *section) binaryHunk() error {
 		return s.fail("a binary patch without content: the text is cut off")
 	}
 	row, err := s.row()
-	if err != nil {
-		return err
-	}
 	size, ok := strings.CutPrefix(row, "literal ")
 	if !ok {
 		size, ok = strings.CutPrefix(row, "delta ")
 	}
 	if _, rest, digits := number(size); !ok || !digits || rest != "" {
-		return s.fail("want literal or delta and a size in a binary patch, not %s", excerpt(row))
+		return s.refuse(err, "want literal or delta and a size in a binary patch, not %s", excerpt(row))
 	}
 	s.advance(row)
-	for lines := 0; ; lines++ {
+	for first := true; ; first = false {
 		if s.ended() {
 			return s.fail("a binary patch without an empty line at its end: the text is cut off")
 		}
-		if row, err = s.row(); err != nil {
-			return err
-		}
-		if row == "" {
-			if lines == 0 {
-				return s.fail("a binary patch without content")
+		row, err := s.row()
+		if row == "" { // the end, or a row that cannot be read
+			if err == nil && first {
+				err = s.fail("a binary patch without content")
 			}
 			s.advance(row)
-			return nil
+			return err
 		}
 		if !base85Line(row) {
 			return s.fail("want a line of base 85, not %s", excerpt(row))

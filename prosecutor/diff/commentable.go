@@ -37,9 +37,6 @@ func (d *Diff) Commentable(path string, side prosecutor.Side, line int) (hunk in
 
 // Commentable is Diff.Commentable for one file.
 func (f *File) Commentable(side prosecutor.Side, line int) (hunk int, ok bool) {
-	if line < 1 {
-		return 0, false
-	}
 	i := sort.Search(len(f.Hunks), func(i int) bool {
 		first, lines := f.Hunks[i].Range(side)
 		return line < first+lines

@@ -89,6 +89,11 @@ func TestCommentable(t *testing.T) {
 		{"now", R, 13, 13, 3, true},
 		{"now", R, 14, 14, 0, false},
 		{"now", R, -1, 1, 0, false},
+		{"now", R, -1, -1, 0, false},
+		{"now", R, 0, 0, 0, false},
+		{"now", L, 0, 0, 0, false},
+		{"now", "", -1, -1, 0, false},
+		{"kind", L, 0, 0, 0, false},
 		{"now", "", 1, 1, 0, false},
 		{"now", "right", 1, 1, 0, false},
 		{"before", L, 1, 1, 0, false},
@@ -104,6 +109,22 @@ func TestCommentable(t *testing.T) {
 		}
 		if hunk, ok := d.Commentable(c.path, c.side, c.start); hunk != c.hunk || ok != c.ok {
 			t.Errorf("%q %s %d: hunk %d, %t, want %d, %t", c.path, c.side, c.start, hunk, ok, c.hunk, c.ok)
+		}
+	}
+}
+
+// TestRange has the numbers of a hunk's lines on each side.
+func TestRange(t *testing.T) {
+	t.Parallel()
+	h := diff.Hunk{OldStart: 3, OldLines: 0, NewStart: 4, NewLines: 2}
+	for side, want := range map[prosecutor.Side][2]int{
+		prosecutor.Left:  {4, 0}, // behind line 3
+		prosecutor.Right: {4, 2},
+		"":               {0, 0},
+		"right":          {0, 0},
+	} {
+		if first, lines := h.Range(side); first != want[0] || lines != want[1] {
+			t.Errorf("%q: %d, %d, want %v", side, first, lines, want)
 		}
 	}
 }

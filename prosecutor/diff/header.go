@@ -6,22 +6,22 @@ import "strings"
 func (s *section) headers() error {
 	for !s.ended() {
 		row, err := s.row()
-		if err != nil {
-			return err
+		var known bool
+		if err == nil {
+			known, err = s.header(row)
 		}
-		known, err := s.header(row)
 		if err != nil {
 			return err
 		}
 		if !known {
-			break
+			if err := s.settle(); err != nil {
+				return err
+			}
+			return s.nameLines(row)
 		}
 		s.advance(row)
 	}
-	if err := s.settle(); err != nil {
-		return err
-	}
-	return s.nameLines()
+	return s.settle()
 }
 
 // header reads one extended header line. Their order is git's business; that none stands twice is ours.
@@ -134,8 +134,8 @@ func (s *section) index(v string) error {
 		return err
 	}
 	oids, mode, hasMode := strings.Cut(v, " ")
-	before, after, ok := strings.Cut(oids, "..")
-	if !ok || !objectName(before) || !objectName(after) {
+	before, after, _ := strings.Cut(oids, "..")
+	if !objectName(before) || !objectName(after) {
 		return s.fail("want two object names with .. between them, not %s", excerpt(v))
 	}
 	s.file.OldOID, s.file.NewOID = before, after
@@ -225,15 +225,8 @@ func (s *section) settle() error {
 	return nil
 }
 
-// nameLines reads the --- and +++ lines, if there are any, and checks them against the names.
-func (s *section) nameLines() error {
-	if s.ended() {
-		return nil
-	}
-	row, err := s.row()
-	if err != nil {
-		return err
-	}
+// nameLines reads the --- and +++ lines, if row is the first of them, and checks them against the names.
+func (s *section) nameLines(row string) error {
 	name, ok := strings.CutPrefix(row, "--- ")
 	if !ok {
 		return nil
@@ -246,17 +239,15 @@ func (s *section) nameLines() error {
 	if s.ended() {
 		return s.fail("a --- line without a +++ line")
 	}
-	if row, err = s.row(); err != nil {
-		return err
-	}
+	row, err := s.row()
 	if name, ok = strings.CutPrefix(row, "+++ "); !ok {
-		return s.fail("a --- line without a +++ line")
+		return s.refuse(err, "a --- line without a +++ line")
 	}
 	if !s.named(name, newPrefix, f.NewPath) {
 		return s.fail("the line %s does not name the new file of this section", excerpt(row))
 	}
 	s.advance(row)
-	s.seen |= sawNames
+	s.wantHunks = true
 	return nil
 }
 

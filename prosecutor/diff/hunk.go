@@ -39,7 +39,7 @@ func (s *section) rows(oldLeft, newLeft int) error {
 	for oldLeft > 0 || newLeft > 0 {
 		rest := s.text[s.pos:]
 		end := strings.IndexByte(rest, '\n')
-		if end < 0 || end > s.maxLine || rest[0] == 'd' {
+		if end < 0 || end > s.maxLine {
 			return s.badRow(oldLeft, newLeft)
 		}
 		switch rest[0] {
@@ -59,7 +59,7 @@ func (s *section) rows(oldLeft, newLeft int) error {
 			if err := s.noNewline(rest[:end], last, oldLeft, newLeft); err != nil {
 				return err
 			}
-			last = 0
+			last = Context // a second mark would have to be behind the last line of both sides
 		default:
 			return s.badRow(oldLeft, newLeft)
 		}
@@ -71,10 +71,10 @@ func (s *section) rows(oldLeft, newLeft int) error {
 	}
 	if strings.HasPrefix(s.text[s.pos:], `\`) {
 		row, err := s.row()
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.noNewline(row, last, 0, 0)
 		}
-		if err := s.noNewline(row, last, 0, 0); err != nil {
+		if err != nil {
 			return err
 		}
 		s.advance(row)
@@ -90,10 +90,7 @@ func (s *section) badRow(oldLeft, newLeft int) error {
 		return s.fail("the hunk is cut off: %d old and %d new lines are missing", oldLeft, newLeft)
 	}
 	row, err := s.row()
-	if err != nil {
-		return err
-	}
-	return s.fail("want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
+	return s.refuse(err, "want a row of the hunk, not %s: %d old and %d new lines are missing", excerpt(row), oldLeft, newLeft)
 }
 
 // noNewline reads the mark that the row before it ends its file without a line feed.
@@ -101,11 +98,10 @@ func (s *section) noNewline(row string, last Op, oldLeft, newLeft int) error {
 	if row != noNewline {
 		return s.fail("want %s, not %s", excerpt(noNewline), excerpt(row))
 	}
-	if last == 0 || last != Add && oldLeft > 0 || last != Delete && newLeft > 0 {
+	if last != Add && oldLeft > 0 || last != Delete && newLeft > 0 {
 		return s.fail("a mark of the end of the file that does not stand behind its last line")
 	}
-	s.oldEnded = s.oldEnded || last != Add
-	s.newEnded = s.newEnded || last != Delete
+	s.marked = true
 	return nil
 }
 
@@ -113,19 +109,17 @@ func (s *section) noNewline(row string, last Op, oldLeft, newLeft int) error {
 func hunkHeader(row string) (h Hunk, ok bool) {
 	rest, ok := strings.CutPrefix(row, "@@ -")
 	if !ok {
-		return h, false
+		return Hunk{}, false
 	}
 	if h.OldStart, h.OldLines, rest, ok = lineRange(rest); !ok {
-		return h, false
+		return Hunk{}, false
 	}
-	if rest, ok = strings.CutPrefix(rest, " +"); !ok {
-		return h, false
-	}
-	if h.NewStart, h.NewLines, rest, ok = lineRange(rest); !ok {
-		return h, false
+	// No digit follows a range, so that the second one is none without its plus.
+	if h.NewStart, h.NewLines, rest, ok = lineRange(strings.TrimPrefix(rest, " +")); !ok {
+		return Hunk{}, false
 	}
 	if rest, ok = strings.CutPrefix(rest, " @@"); !ok {
-		return h, false
+		return Hunk{}, false
 	}
 	if rest == "" {
 		return h, true
@@ -135,16 +129,12 @@ func hunkHeader(row string) (h Hunk, ok bool) {
 }
 
 func lineRange(s string) (start, lines int, rest string, ok bool) {
-	if start, rest, ok = number(s); !ok {
-		return 0, 0, "", false
-	}
+	start, rest, ok = number(s)
 	lines = 1
-	if strings.HasPrefix(rest, ",") {
-		if lines, rest, ok = number(rest[1:]); !ok {
-			return 0, 0, "", false
-		}
+	if ok && strings.HasPrefix(rest, ",") {
+		lines, rest, ok = number(rest[1:])
 	}
-	return start, lines, rest, lines == 0 || start > 0
+	return start, lines, rest, ok && (lines == 0 || start > 0)
 }
 
 // number reads the decimal digits at the start of s. More than 2^31-1 is refused: git's own line numbers do not go
@@ -171,11 +161,8 @@ func (s *section) checkRange(h *Hunk) error {
 		return s.fail("a new file with old lines")
 	case s.file.Status == Deleted && h.NewLines > 0:
 		return s.fail("a deleted file with new lines")
-	case s.oldEnded && h.OldLines > 0, s.newEnded && h.NewLines > 0:
+	case s.marked:
 		return s.fail("a hunk behind the end of the file")
-	}
-	if s.nextOld == 0 {
-		s.nextOld, s.nextNew = 1, 1
 	}
 	oldFirst, _ := h.Range(prosecutor.Left)
 	newFirst, _ := h.Range(prosecutor.Right)

@@ -2,6 +2,7 @@ package diff_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -21,6 +22,17 @@ const (
 	literal  = "literal 1\nIcmZPo000310RR91\n\n"
 )
 
+// Whole sections of seven lines that are the halves of a type change.
+const (
+	deleted = "diff --git a/f b/f\ndeleted file mode 100644\nindex 2222222..0000000\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+	added   = "diff --git a/f b/f\nnew file mode 120000\nindex 0000000..2222222\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n"
+)
+
+// named writes a whole section of three lines.
+func named(path string) string {
+	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\nold mode 100644\nnew mode 100755\n", path)
+}
+
 // TestMalformed shows what is refused, with the line and the words.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
@@ -30,12 +42,17 @@ func TestMalformed(t *testing.T) {
 		{"no git header", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", `line 1: want a line that starts with "diff --git ", not "--- a/f"`},
 		{"mailed patch", "From 123 Mon Sep 17\nSubject: x\n", "line 1: this is a mailed patch; use the plain diff"},
 		{"merge", "diff --cc f\nindex 1,2..3\n", "line 1: this is the combined diff of a merge; compare two trees instead"},
+		{"merge, in its other form", "diff --combined f\nindex 1,2..3\n", "line 1: this is the combined diff of a merge; compare two trees instead"},
 		{"submodule log", "Submodule lib 1111111..2222222:\n", "line 1: this is git's log form of a submodule change; use --submodule=short"},
+		{"80 bytes are quoted whole", strings.Repeat("x", 80) + "\n", `line 1: want a line that starts with "diff --git ", not "` + strings.Repeat("x", 80) + `"`},
+		{"81 bytes are not", strings.Repeat("x", 81) + "\n", `line 1: want a line that starts with "diff --git ", not "` + strings.Repeat("x", 80) + `"...`},
 		{"not a diff in HTML", "<!DOCTYPE html>\n", `line 1: want a line that starts with "diff --git ", not "<!DOCTYPE html>"`},
 		{"hostile bytes are escaped", "\x1b[2J\u202e" + strings.Repeat("x", 200) + "\n", `line 1: want a line that starts with "diff --git ", not "\x1b[2J\u202e` + strings.Repeat("x", 73) + `"...`},
 
 		{"no last line feed", "diff --git a/f b/f", "line 1: the text ends in the middle of a line: it is cut off"},
 		{"nothing said", "diff --git a/f b/f\n", `line 2, file "f": the section says nothing about the file`},
+		{"header cut off in a line", "diff --git a/f b/g\nrename from f\nrename to g", `line 3, file "a/f b/g": the text ends in the middle of a line: it is cut off`},
+		{"blank line in the header", "diff --git a/f b/f\n\n", `line 2, file "f": unknown line ""`},
 		{"no names", "diff --git \nold mode 100644\nnew mode 100755\n", `line 4: want "diff --git" and the same name twice, behind a/ and b/, not ""`},
 		{"empty names", "diff --git a/ b/\nold mode 100644\nnew mode 100755\n", `line 4, file "a/ b/": want "diff --git" and the same name twice, behind a/ and b/, not "a/ b/"`},
 		{"no prefixes", "diff --git f f\nold mode 100644\nnew mode 100755\n", `line 4, file "f f": want "diff --git" and the same name twice, behind a/ and b/, not "f f"`},
@@ -62,6 +79,13 @@ func TestMalformed(t *testing.T) {
 		{"similarity over 100", "diff --git a/f b/g\nsimilarity index 101%\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "101%"`},
 		{"similarity without a sign", "diff --git a/f b/g\nsimilarity index 10\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "10"`},
 		{"similarity without a rename", "diff --git a/f b/f\nsimilarity index 100%\nold mode 100644\nnew mode 100755\n", `line 5, file "a/f b/f": a similarity index without a rename or copy`},
+		{"similarity with text behind the sign", "diff --git a/f b/g\nsimilarity index 10%%\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "10%%"`},
+		{"similarity far over 100", "diff --git a/f b/g\nsimilarity index 99999999999%\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "99999999999%"`},
+		{"similarity of nothing", "diff --git a/f b/g\nsimilarity index %\n", `line 2, file "a/f b/g": want a percentage from 0% to 100%, not "%"`},
+		{"dissimilarity over 100", "diff --git a/f b/f\ndissimilarity index 101%\n", `line 2, file "a/f b/f": want a percentage from 0% to 100%, not "101%"`},
+		{"object name of three digits", "diff --git a/f b/f\nindex 111..2222222 100644\n", `line 2, file "a/f b/f": want two object names with .. between them, not "111..2222222 100644"`},
+		{"object name longer than SHA-256", "diff --git a/f b/f\nindex 2222222.." + strings.Repeat("1", 65) + "\n", `line 2, file "a/f b/f": want two object names with .. between them, not "2222222..` + strings.Repeat("1", 65) + `"`},
+		{"mode in the index line that is none", "diff --git a/f b/f\nindex 1111111..2222222 10064\n", `line 2, file "a/f b/f": want a file mode of six octal digits, not "10064"`},
 		{"index of one object", "diff --git a/f b/f\nindex 1111111 100644\n", `line 2, file "a/f b/f": want two object names with .. between them, not "1111111 100644"`},
 		{"index of a merge", "diff --git a/f b/f\nindex 1111111,2222222..3333333\n", `line 2, file "a/f b/f": want two object names with .. between them, not "1111111,2222222..3333333"`},
 		{"index not in hexadecimal", "diff --git a/f b/f\nindex 111111g..2222222 100644\n", `line 2, file "a/f b/f": want two object names with .. between them, not "111111g..2222222 100644"`},
@@ -79,11 +103,22 @@ func TestMalformed(t *testing.T) {
 		{"modified file from nothing", plain + "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", `line 3, file "f": the line "--- /dev/null" does not name the old file of this section`},
 		{"new file from something", "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", `line 4, file "f": the line "--- a/f" does not name the old file of this section`},
 		{"one name line", plain + "--- a/f\n", `line 4, file "f": a --- line without a +++ line`},
+		{"name line cut off", plain + "--- a/f", `line 3, file "a/f b/f": the text ends in the middle of a line: it is cut off`},
+		{"second name line cut off", plain + "--- a/f\n+++ b/f", `line 4, file "f": the text ends in the middle of a line: it is cut off`},
 		{"something else for the second name line", plain + "--- a/f\n@@ -1 +1 @@\n", `line 4, file "f": a --- line without a +++ line`},
 		{"hunk without name lines", plain + "@@ -1 +1 @@\n-a\n+b\n", `line 3, file "f": a hunk without --- and +++ lines`},
 		{"name lines without a hunk", modified, `line 5, file "f": no hunk behind the --- and +++ lines: the text is cut off`},
 		{"name lines before something else", modified + "Binary files a/f and b/f differ\n", `line 5, file "f": want a hunk behind the --- and +++ lines, not "Binary files a/f and b/f differ"`},
 
+		{"hunk header cut off", modified + "@@ -1 +1 @@", `line 5, file "f": the text ends in the middle of a line: it is cut off`},
+		{"header of a second hunk cut off", modified + "@@ -1 +1 @@\n-a\n+b\n@@ -7 +7", `line 8, file "f": the text ends in the middle of a line: it is cut off`},
+		{"hunk header without an old start", modified + "@@ -,1 +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -,1 +1 @@"`},
+		{"hunk header without a new start", modified + "@@ -1 +,1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1 +,1 @@"`},
+		{"hunk header without a minus", modified + "@@ 1 +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ 1 +1 @@"`},
+		{"hunk header without a plus", modified + "@@ -1 1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1 1 @@"`},
+		{"hunk header with an empty new count", modified + "@@ -1 +1, @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1 +1, @@"`},
+		{"hunk header with a character before the digits", modified + "@@ -1,/ +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1,/ +1 @@"`},
+		{"hunk header with a character behind the digits", modified + "@@ -1: +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1: +1 @@"`},
 		{"hunk header without ranges", modified + "@@ @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ @@"`},
 		{"hunk header of a merge", modified + "@@@ -1 -1 +1 @@@\n", `line 5, file "f": want a hunk behind the --- and +++ lines, not "@@@ -1 -1 +1 @@@"`},
 		{"hunk header not closed", modified + "@@ -1 +1 @\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1 +1 @"`},
@@ -93,10 +128,18 @@ func TestMalformed(t *testing.T) {
 		{"number too large", modified + "@@ -1,2147483648 +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1,2147483648 +1 @@"`},
 		{"number far too large", modified + "@@ -1,99999999999999999999999999 +1 @@\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1,99999999999999999999999999 +1 @@"`},
 		{"line zero", modified + "@@ -0 +1 @@\n-a\n+b\n", `line 5, file "f": want a hunk header or the next file, not "@@ -0 +1 @@"`},
+		{"new line zero", modified + "@@ -1 +0 @@\n-a\n+b\n", `line 5, file "f": want a hunk header or the next file, not "@@ -1 +0 @@"`},
+		{"count without a number", modified + "@@ -,0 +1 @@\n+b\n", `line 5, file "f": want a hunk header or the next file, not "@@ -,0 +1 @@"`},
+		{"second hunk header without its start", modified + "@@ -1 +1 @@\n-a\n+b\n7 +7 @@\n-a\n+b\n", `line 8, file "f": want a hunk header or the next file, not "7 +7 @@"`},
 		{"hunk of nothing", modified + "@@ -1,0 +1,0 @@\n", `line 5, file "f": a hunk without lines`},
 		{"overlapping hunks", modified + "@@ -1,2 +1,2 @@\n-a\n+b\n c\n@@ -2 +3 @@\n-c\n+d\n", `line 9, file "f": the hunk starts before the end of the one above it`},
+		{"overlapping hunks on the old side", modified + "@@ -1,2 +1 @@\n-a\n-b\n+c\n@@ -2 +2 @@\n-b\n+d\n", `line 9, file "f": the hunk starts before the end of the one above it`},
+		{"overlapping hunks on the new side", modified + "@@ -1 +1,2 @@\n-a\n+b\n+c\n@@ -2 +2 @@\n-b\n+d\n", `line 9, file "f": the hunk starts before the end of the one above it`},
 		{"hunks out of order", modified + "@@ -9 +9 @@\n-a\n+b\n@@ -1 +1 @@\n-c\n+d\n", `line 8, file "f": the hunk starts before the end of the one above it`},
 		{"lost hunk", modified + "@@ -1 +1,2 @@\n-a\n+b\n+b\n@@ -9 +9 @@\n-c\n+d\n", `line 9, file "f": the hunk's numbers do not fit what is above it: 7 unchanged lines between on the old side, 6 on the new side`},
+		{"deleted file without an index line", "diff --git a/f b/f\ndeleted file mode 100644\n", `line 3, file "f": a new or deleted file without an index line: the text is cut off`},
+		{"rename with nothing in common", "diff --git a/f b/g\nsimilarity index 0%\nrename from f\nrename to g\n", `line 5, file "g": a rename or copy with changes that are not shown: the text is cut off`},
+		{"copy with a change not shown", "diff --git a/f b/g\nsimilarity index 99%\ncopy from f\ncopy to g\n", `line 5, file "g": a rename or copy with changes that are not shown: the text is cut off`},
 		{"old lines in a new file", "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n--- /dev/null\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", `line 6, file "f": a new file with old lines`},
 		{"new lines in a deleted file", "diff --git a/f b/f\ndeleted file mode 100644\nindex 2222222..0000000\n--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", `line 6, file "f": a deleted file with new lines`},
 
@@ -106,6 +149,8 @@ func TestMalformed(t *testing.T) {
 		{"hunk cut off in a row", modified + "@@ -1 +1 @@\n-a\n+b", `line 7, file "f": the text ends in the middle of a line: it is cut off`},
 		{"more rows than counted", modified + "@@ -1 +1 @@\n-a\n+b\n+c\n", `line 8, file "f": want a hunk header or the next file, not "+c"`},
 		{"more rows on one side than counted", modified + "@@ -1,2 +1 @@\n-a\n+b\n+c\n", `line 8, file "f": the hunk has more lines on one side than its header counts`},
+		{"more deleted rows than counted", modified + "@@ -1 +1,2 @@\n-a\n-b\n+c\n", `line 7, file "f": the hunk has more lines on one side than its header counts`},
+		{"context where one side has no more lines", modified + "@@ -1 +1,2 @@\n-a\n b\n+c\n", `line 7, file "f": the hunk has more lines on one side than its header counts`},
 		{"row without a mark", modified + "@@ -1 +1 @@\n-a\nb\n", `line 7, file "f": want a row of the hunk, not "b": 0 old and 1 new lines are missing`},
 		{"row of a carriage return", modified + "@@ -1,2 +1,2 @@\n\r\n-a\n+b\n", `line 6, file "f": want a row of the hunk, not "\r": 2 old and 2 new lines are missing`},
 		{"row that starts like a file", modified + "@@ -1 +1 @@\n-a\ndiff\n", `line 7, file "f": want a row of the hunk, not "diff": 0 old and 1 new lines are missing`},
@@ -114,16 +159,36 @@ func TestMalformed(t *testing.T) {
 		{"mark before any row", modified + "@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", `line 6, file "f": a mark of the end of the file that does not stand behind its last line`},
 		{"mark before the last line", modified + "@@ -1,2 +1 @@\n-a\n\\ No newline at end of file\n-b\n+b\n", `line 7, file "f": a mark of the end of the file that does not stand behind its last line`},
 		{"mark behind a context line that is not last", modified + "@@ -1 +1,2 @@\n a\n\\ No newline at end of file\n+b\n", `line 7, file "f": a mark of the end of the file that does not stand behind its last line`},
+		{"mark behind a new line that is not last", modified + "@@ -1 +1,2 @@\n-a\n+b\n\\ No newline at end of file\n+c\n", `line 8, file "f": a mark of the end of the file that does not stand behind its last line`},
+		{"mark behind a context line below an added one", modified + "@@ -1,2 +1,2 @@\n+a\n b\n\\ No newline at end of file\n-c\n", `line 8, file "f": a mark of the end of the file that does not stand behind its last line`},
+		{"mark behind a context line that is not last on the old side", modified + "@@ -1,2 +1 @@\n a\n\\ No newline at end of file\n-b\n", `line 7, file "f": a mark of the end of the file that does not stand behind its last line`},
+		{"mark twice between rows", modified + "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n\\ No newline at end of file\n+b\n", `line 8, file "f": a mark of the end of the file that does not stand behind its last line`},
+		{"mark of another kind between rows", modified + "@@ -1 +1 @@\n-a\n\\ No end\n+b\n", `line 7, file "f": want "\\ No newline at end of file", not "\\ No end"`},
+		{"mark cut off", modified + "@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file", `line 8, file "f": the text ends in the middle of a line: it is cut off`},
 		{"mark twice", modified + "@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n\\ No newline at end of file\n", `line 9, file "f": want a hunk header or the next file, not "\\ No newline at end of file"`},
 		{"hunk behind the end of the file", modified + "@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n@@ -7 +7 @@\n-a\n+b\n", `line 9, file "f": a hunk behind the end of the file`},
 
+		{"hunk of old lines behind the end of the new file", modified + "@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n@@ -7 +6,0 @@\n-a\n", `line 9, file "f": a hunk behind the end of the file`},
+		{"hunk of new lines behind the end of the old file", modified + "@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+b\n+c\n@@ -6,0 +8 @@\n+a\n", `line 10, file "f": a hunk behind the end of the file`},
 		{"hunk behind the end of the old file", modified + "@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+b\n+c\n@@ -7 +8 @@\n-a\n+b\n", `line 10, file "f": a hunk behind the end of the file`},
 
 		{"binary of other files", plain + "Binary files a/f and b/g differ\n", `line 3, file "f": the line "Binary files a/f and b/g differ" does not name the files of this section`},
+		{"binary from another file", plain + "Binary files a/g and b/f differ\n", `line 3, file "f": the line "Binary files a/g and b/f differ" does not name the files of this section`},
+		{"binary files that are the same", plain + "Binary files a/f and b/f\n", `line 3, file "f": the line "Binary files a/f and b/f" does not name the files of this section`},
+		{"binary files with text behind", plain + "Binary files a/f and b/fx differ\n", `line 3, file "f": the line "Binary files a/f and b/fx differ" does not name the files of this section`},
+		{"binary of one file", plain + "Binary files a/f differ\n", `line 3, file "f": the line "Binary files a/f differ" does not name the files of this section`},
+		{"new binary of an old file", plain + "Binary files /dev/null and b/f differ\n", `line 3, file "f": the line "Binary files /dev/null and b/f differ" does not name the files of this section`},
+		{"binary cut off", plain + "Binary files a/f and b/f differ", `line 3, file "a/f b/f": the text ends in the middle of a line: it is cut off`},
+		{"cut off behind a binary", plain + "Binary files a/f and b/f differ\ndiff", `line 4, file "f": the text ends in the middle of a line: it is cut off`},
+		{"binary patch cut off in its size", binary + "literal 1", `line 4, file "f": the text ends in the middle of a line: it is cut off`},
+		{"binary patch cut off in a line", binary + "literal 1\nIcmZ", `line 5, file "f": the text ends in the middle of a line: it is cut off`},
+		{"binary patch with text behind its size", binary + "delta 1x\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "delta 1x"`},
 		{"binary that goes on", plain + "Binary files a/f and b/f differ\n@@ -1 +1 @@\n", `line 4, file "f": want the next file behind a binary file, not "@@ -1 +1 @@"`},
 		{"binary patch without content", binary, `line 4, file "f": a binary patch without content: the text is cut off`},
 		{"binary patch of an unknown kind", binary + "gzip 1\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "gzip 1"`},
 		{"binary patch without a size", binary + "literal x\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "literal x"`},
+		{"binary patch of an empty size", binary + "literal \n", `line 4, file "f": want literal or delta and a size in a binary patch, not "literal "`},
+		{"binary patch of a size alone", binary + "17\n", `line 4, file "f": want literal or delta and a size in a binary patch, not "17"`},
 		{"binary patch of no lines", binary + "literal 1\n\n", `line 5, file "f": a binary patch without content`},
 		{"binary patch of a bad length", binary + "literal 1\nZcmZPo000310RR91\n", `line 5, file "f": want a line of base 85, not "ZcmZPo000310RR91"`},
 		{"binary patch of bad digits", binary + "literal 1\nIcmZPo000310RR9,\n", `line 5, file "f": want a line of base 85, not "IcmZPo000310RR9,"`},
@@ -132,6 +197,14 @@ func TestMalformed(t *testing.T) {
 		{"binary patch that goes on", binary + literal + literal + "literal 1\n", `line 10, file "f": want the next file behind a binary file, not "literal 1"`},
 
 		{"same file twice", modified + "@@ -1 +1 @@\n-a\n+b\n" + modified + "@@ -1 +1 @@\n-a\n+b\n", `line 8, file "f": a second section of the same file`},
+		{"same file twice, with one between", named("a") + named("b") + named("a"), `line 7, file "a": a second section of the same file`},
+		{"same file twice, the set already made", named("b") + named("a") + named("c") + named("d") + named("c"), `line 13, file "c": a second section of the same file`},
+		{"deleted file, and another with its name", deleted + named("f"), `line 8, file "f": a second section of the same file`},
+		{"deleted twice", deleted + deleted, `line 8, file "f": a second section of the same file`},
+		{"added before it is deleted", added + deleted, `line 8, file "f": a second section of the same file`},
+		{"type change, and the file once more", deleted + added + added, `line 15, file "f": a second section of the same file`},
+		{"no type change, and out of order", deleted + strings.ReplaceAll(added, "/f", "/e") + named("f"), `line 15, file "f": a second section of the same file`},
+		{"type change with a file between", deleted + named("e") + added, `line 11, file "f": a second section of the same file`},
 		{"same file twice, not in order", renamed + modified + "@@ -1 +1 @@\n-a\n+b\n" + renamed, `line 11, file "g": a second section of the same file`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -155,6 +228,39 @@ func TestMalformed(t *testing.T) {
 			}
 			if _, err := stream(iotest.OneByteReader(strings.NewReader(c.text))); err == nil || err.Error() != "reading diff: "+c.want {
 				t.Errorf("Next: %v", err)
+			}
+		})
+	}
+}
+
+// TestHeaderLines has what holds for every extended header line: without its value it is unknown, and it stands once.
+func TestHeaderLines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, value string }{
+		{"index", "1111111..2222222"},
+		{"old mode", "100644"},
+		{"new mode", "100755"},
+		{"new file mode", "100644"},
+		{"deleted file mode", "100644"},
+		{"similarity index", "90%"},
+		{"dissimilarity index", "90%"},
+		{"rename from", "f"},
+		{"rename to", "f"},
+		{"copy from", "f"},
+		{"copy to", "f"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			const start = "diff --git a/f b/f\n"
+			_, err := diff.ParseString(start + c.name + "\n")
+			if want := fmt.Sprintf(`reading diff: line 2, file "f": unknown line %q`, c.name); err == nil || err.Error() != want {
+				t.Errorf("without its value: %v, want %s", err, want)
+			}
+			line := c.name + " " + c.value + "\n"
+			_, err = diff.ParseString(start + line + line)
+			var syntax *diff.SyntaxError
+			if !errors.As(err, &syntax) || syntax.Line != 3 || syntax.Msg != "a header line that stands twice" {
+				t.Errorf("twice: %v", err)
 			}
 		})
 	}
@@ -197,6 +303,19 @@ func TestErrorOfReader(t *testing.T) {
 		if _, err := r.Next(); !errors.Is(err, broken) {
 			t.Errorf("Next: %v", err)
 		}
+	}
+}
+
+// TestErrorStays refuses the whole text at its first error: the sections behind it are not read.
+func TestErrorStays(t *testing.T) {
+	t.Parallel()
+	r := diff.NewReader(strings.NewReader(plain + twoFiles))
+	_, first := r.Next()
+	if first == nil {
+		t.Fatal("no error")
+	}
+	if f, err := r.Next(); f != nil || !errors.Is(err, first) {
+		t.Errorf("%v, %v, want %v", f, err, first)
 	}
 }
 
@@ -251,8 +370,79 @@ func TestLimits(t *testing.T) {
 			if src.read > 2<<20 {
 				t.Errorf("%s: read %d bytes with a limit of %d", name, src.read, 1<<20)
 			}
+			if name == "Parse" && src.read != 1<<20+1 {
+				t.Errorf("%s: read %d bytes, the last one that fits is number %d", name, src.read, 1<<20)
+			}
 		}
 	})
+	t.Run("header", func(t *testing.T) {
+		t.Parallel()
+		text := named(longest)
+		first := strings.IndexByte(text, '\n')
+		if _, err := diff.ParseString(text, diff.MaxLine(first)); err != nil {
+			t.Errorf("the longest line fits: %v", err)
+		}
+		_, err := diff.ParseString(text, diff.MaxLine(first-1))
+		if want := fmt.Sprintf("reading diff: line 1: line is over the limit of %d bytes", first-1); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
+	t.Run("default", func(t *testing.T) {
+		t.Parallel()
+		blank := strings.Repeat(" ", diff.DefaultMaxBytes+1)
+		if _, err := diff.ParseString(blank[1:]); err != nil {
+			t.Errorf("the longest text: %v", err)
+		}
+		_, err := diff.ParseString(blank)
+		if want := "reading diff: diff is over the limit of 67108864 bytes"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		row := func(n int) string { return modified + "@@ -1 +1 @@\n-a\n+" + blank[:n-1] + "\n" }
+		if _, err := diff.ParseString(row(diff.DefaultMaxLine)); err != nil {
+			t.Errorf("the longest line: %v", err)
+		}
+		_, err = diff.ParseString(row(diff.DefaultMaxLine + 1))
+		if want := "reading diff: line 7: line is over the limit of 16777216 bytes"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
+}
+
+// TestLongSection reads a long section byte by byte, which is only feasible when no byte is looked at or moved every time.
+func TestLongSection(t *testing.T) {
+	t.Parallel()
+	text := modified + "@@ -0,0 +1,100000 @@\n" + strings.Repeat("+row\n", 100_000)
+	files, err := stream(iotest.OneByteReader(strings.NewReader(text)))
+	if err != nil || len(files) != 1 || files[0].Raw != text {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
+
+// TestOpenLine reads a line that never ends in pieces of every size. The piece that brings it over the limit is the last
+// one that is read, and a line that is as long as the limit is not over it.
+func TestOpenLine(t *testing.T) {
+	t.Parallel()
+	const limit = 60
+	head := modified + "@@ -1 +1 @@\n-a\n"
+	for size := 1; size <= len(head)+limit; size++ {
+		fits := head + "+" + strings.Repeat("x", limit-1)
+		if _, err := stream(&pieces{text: fits + "\n", size: size}, diff.MaxLine(limit)); err != nil {
+			t.Errorf("pieces of %d: %v", size, err)
+		}
+		src := &pieces{text: fits + strings.Repeat("x", 1000), size: size}
+		_, err := stream(src, diff.MaxLine(limit))
+		var got *diff.LimitError
+		if want := (&diff.LimitError{Line: 7, What: "line", Limit: limit}); !errors.As(err, &got) || *got != *want {
+			t.Errorf("pieces of %d: %v, want %v", size, err, want)
+		}
+		if read := len(fits) + 1000 - len(src.text); read <= len(fits) || read > len(fits)+size {
+			t.Errorf("pieces of %d: %d bytes read, %d fit", size, read, len(fits))
+		}
+	}
+	_, err := stream(iotest.OneByteReader(strings.NewReader("\n\n"+strings.Repeat("x", limit+1))), diff.MaxLine(limit))
+	if want := "reading diff: line 3: line is over the limit of 60 bytes"; err == nil || err.Error() != want {
+		t.Errorf("behind blank lines: %v, want %s", err, want)
+	}
 }
 
 // endless is one line without an end.

@@ -100,7 +100,7 @@ type Hunk struct {
 	NewStart int
 	NewLines int
 	Section  string // text behind the second @@, without the separating space
-	body     string // the rows, byte for byte
+	body     string // the rows, byte for byte, each with its line feed
 }
 
 // Lines iterates over the rows of the hunk. Numbers are computed on the way, nothing is allocated.
@@ -109,12 +109,9 @@ func (h *Hunk) Lines() iter.Seq[Line] {
 		oldNo, newNo := h.OldStart, h.NewStart
 		rest := h.body
 		for rest != "" {
-			row := rest
-			if i := strings.IndexByte(rest, '\n'); i >= 0 {
-				row, rest = rest[:i], rest[i+1:]
-			} else {
-				rest = ""
-			}
+			end := strings.IndexByte(rest, '\n')
+			row := rest[:end]
+			rest = rest[end+1:]
 			l := Line{Op: Context, NoEOL: strings.HasPrefix(rest, "\\")}
 			if row != "" { // an empty row is an empty context line: diff.suppressBlankEmpty
 				if row[0] == '\\' {

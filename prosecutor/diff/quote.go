@@ -2,27 +2,22 @@ package diff
 
 import "strings"
 
-// unquote reads one C-quoted name at the start of s, as git's core.quotePath writes it, and returns the text behind it.
-// Names hold bytes: an octal escape is one byte, not one character.
-func unquote(s string) (name, rest string, ok bool) {
-	if s == "" || s[0] != '"' {
-		return "", "", false
-	}
+// unquote reads the C-quoted name that s starts with, as git's core.quotePath writes it, and returns the text behind it.
+// Names hold bytes: an octal escape is one byte, not one character. What is not well written is empty or has a NUL in it, as
+// no name is.
+func unquote(s string) (name, rest string) {
 	var b strings.Builder
 	start := 1 // of the bytes that are not yet in b
 	for i := 1; i < len(s); {
 		switch s[i] {
 		case '"':
 			if b.Len() == 0 {
-				return s[1:i], s[i+1:], true
+				return s[1:i], s[i+1:]
 			}
 			b.WriteString(s[start:i])
-			return b.String(), s[i+1:], true
+			return b.String(), s[i+1:]
 		case '\\':
 			c, size := unescape(s[i+1:])
-			if size == 0 {
-				return "", "", false
-			}
 			b.Grow(len(s) - i)
 			b.WriteString(s[start:i])
 			b.WriteByte(c)
@@ -32,39 +27,26 @@ func unquote(s string) (name, rest string, ok bool) {
 			i++
 		}
 	}
-	return "", "", false
+	return
 }
 
-// unescape reads what stands behind a backslash. A size of 0 means that git writes no such escape.
+// unescape reads what stands behind a backslash. What git does not write there is a NUL.
 func unescape(s string) (c byte, size int) {
 	if s == "" {
-		return 0, 0
+		return
 	}
-	switch s[0] {
-	case 'a':
-		return '\a', 1
-	case 'b':
-		return '\b', 1
-	case 't':
-		return '\t', 1
-	case 'n':
-		return '\n', 1
-	case 'v':
-		return '\v', 1
-	case 'f':
-		return '\f', 1
-	case 'r':
-		return '\r', 1
-	case '"', '\\':
-		return s[0], 1
-	case '0', '1', '2', '3':
-		if len(s) < 3 || !octal(s[1]) || !octal(s[2]) {
-			return 0, 0
-		}
-		return (s[0]-'0')<<6 | (s[1]-'0')<<3 | (s[2] - '0'), 3
-	default:
-		return 0, 0
+	if c = escapes[s[0]]; c != 0 {
+		return c, 1
 	}
+	if s[0] < '0' || s[0] > '3' || len(s) < 3 || !octal(s[1]) || !octal(s[2]) {
+		return
+	}
+	return s[0]<<6 | s[1]&7<<3 | s[2]&7, 3
+}
+
+// escapes are the characters that stand for a byte behind a backslash.
+var escapes = [256]byte{
+	'a': '\a', 'b': '\b', 't': '\t', 'n': '\n', 'v': '\v', 'f': '\f', 'r': '\r', '"': '"', '\\': '\\',
 }
 
 func octal(c byte) bool { return '0' <= c && c <= '7' }
@@ -72,8 +54,8 @@ func octal(c byte) bool { return '0' <= c && c <= '7' }
 // bareName reads a whole line's name that has no prefix, as behind "rename from ".
 func bareName(s string) (name string, ok bool) {
 	if strings.HasPrefix(s, `"`) {
-		name, rest, ok := unquote(s)
-		return name, ok && rest == "" && validName(name)
+		name, rest := unquote(s)
+		return name, rest == "" && validName(name)
 	}
 	return s, validName(s)
 }
@@ -93,7 +75,7 @@ func cutName(s, prefix, name string) (rest string, ok bool) {
 	for _, part := range [2]string{prefix, name} {
 		for i := range len(part) {
 			c, size := quotedByte(s)
-			if size == 0 || c != part[i] {
+			if c != part[i] {
 				return "", false
 			}
 			s = s[size:]
@@ -102,19 +84,16 @@ func cutName(s, prefix, name string) (rest string, ok bool) {
 	return strings.CutPrefix(s, `"`)
 }
 
-// quotedByte reads the first byte of a C-quoted name and says how long it is written. A size of 0 means that the name
-// ends here, or is not well written.
+// quotedByte reads the first byte of a C-quoted name and says how long it is written. Where the name ends, or is not well
+// written, the byte is 0, which no name has.
 func quotedByte(s string) (c byte, size int) {
 	if s == "" || s[0] == '"' {
-		return 0, 0
+		return
 	}
 	if s[0] != '\\' {
 		return s[0], 1
 	}
 	c, size = unescape(s[1:])
-	if size == 0 {
-		return 0, 0
-	}
 	return c, 1 + size
 }
 
@@ -135,10 +114,7 @@ func pair(text, oldPre, oldName, sep, newPre, newName string) bool {
 // is not ambiguous.
 func sameName(s string) (name string, ok bool) {
 	if strings.HasPrefix(s, `"`) {
-		first, rest, ok := unquote(s)
-		if !ok {
-			return "", false
-		}
+		first, rest := unquote(s)
 		name, ok = strings.CutPrefix(first, oldPrefix)
 		if !ok || !validName(name) || !strings.HasPrefix(rest, ` "`) {
 			return "", false
@@ -147,13 +123,7 @@ func sameName(s string) (name string, ok bool) {
 		return name, ok && rest == ""
 	}
 	half := len(s) / 2
-	if len(s)%2 == 0 || s[half] != ' ' {
-		return "", false
-	}
-	name, ok = strings.CutPrefix(s[:half], oldPrefix)
-	if !ok || !validName(name) {
-		return "", false
-	}
-	other, ok := strings.CutPrefix(s[half+1:], newPrefix)
-	return name, ok && other == name
+	name, ok = strings.CutPrefix(s[half:], " "+newPrefix)
+	// A half that does not start with its prefix is longer than the name.
+	return name, ok && validName(name) && strings.TrimPrefix(s[:half], oldPrefix) == name
 }

@@ -113,9 +113,9 @@ func parse(text string, l limits) (*Diff, error) {
 
 // store hands out files and hunks from larger pieces, since most diffs have many small ones.
 type store struct {
-	files []File
-	hunks []Hunk
-	size  int // of the next piece
+	files []File // handed out
+	hunks []Hunk // not yet handed out
+	size  int    // of the piece of files
 }
 
 const (
@@ -126,9 +126,9 @@ const (
 func (s *store) file() *File {
 	if len(s.files) == cap(s.files) {
 		s.size = min(max(firstPiece, 2*s.size), maxPiece)
-		s.files = make([]File, 0, s.size)
+		s.files = slices.Grow([]File(nil), s.size)
 	}
-	s.files = s.files[:len(s.files)+1]
+	s.files = append(s.files, File{})
 	return &s.files[len(s.files)-1]
 }
 
@@ -142,12 +142,14 @@ func (s *store) keep(from *section) []Hunk {
 		from.hunks = nil
 		return slices.Clip(hunks)
 	}
-	if cap(s.hunks)-len(s.hunks) < len(hunks) {
-		s.hunks = make([]Hunk, 0, max(len(hunks), s.size))
+	n := len(hunks)
+	if len(s.hunks) < n {
+		s.hunks = make([]Hunk, max(n, s.size))
 	}
-	start := len(s.hunks)
-	s.hunks = append(s.hunks, hunks...)
-	return slices.Clip(s.hunks[start:])
+	kept := s.hunks[:n:n]
+	s.hunks = s.hunks[n:]
+	copy(kept, hunks)
+	return kept
 }
 
 // names finds a second section of one path: Find and Locate could not tell which one is meant. Git sorts by path, so
@@ -221,7 +223,6 @@ func (r *Reader) Next() (*File, error) {
 	f, err := r.next()
 	if err != nil {
 		r.err = err
-		r.buf = nil
 		return nil, err
 	}
 	return f, nil
@@ -232,7 +233,8 @@ func (r *Reader) next() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text == "" || r.line == 1 && r.eof && r.start == len(r.buf) && strings.TrimSpace(text) == "" {
+	// Behind the first section only the end of the text is white space: there every part starts with a section.
+	if r.start == len(r.buf) && strings.TrimSpace(text) == "" {
 		return nil, io.EOF
 	}
 	f := new(File)
@@ -309,11 +311,10 @@ func (r *Reader) fill() error {
 // makeRoom moves the unread text to the start of the buffer, or of a larger one.
 func (r *Reader) makeRoom() {
 	unread := r.buf[r.start:]
-	buf := r.buf
-	if need := 2 * (len(unread) + readSize); cap(buf) < need {
-		buf = make([]byte, need)
+	if need := 2 * (len(unread) + readSize); cap(r.buf) < need {
+		r.buf = make([]byte, need)
 	}
-	r.buf = buf[:copy(buf[:cap(buf)], unread)]
+	r.buf = append(r.buf[:0], unread...)
 	r.seen -= r.start
 	r.start = 0
 }

@@ -22,13 +22,13 @@ type section struct {
 	maxLine int
 	hunks   []Hunk
 
-	seen     header
-	names    string // the diff --git line, without its start
-	from, to string // of a rename or copy
-	oldEnded bool   // a no-newline mark stood on the old side
-	newEnded bool
-	nextOld  int // first number the next hunk may have on the old side
-	nextNew  int
+	seen      header
+	wantHunks bool   // behind the --- and +++ lines
+	names     string // the diff --git line, without its start
+	from, to  string // of a rename or copy
+	marked    bool   // a no-newline mark stood in a hunk, so that no other hunk can follow
+	nextOld   int    // first number the next hunk may have on the old side
+	nextNew   int
 }
 
 // header is a set of header lines, so that none can stand twice.
@@ -46,13 +46,12 @@ const (
 	sawCopyFrom
 	sawCopyTo
 	sawIndex
-	sawNames
 )
 
 // read reads the section at the start of text, whose first line has the number line, into f. It leaves pos and line
 // behind the section.
 func (s *section) read(f *File, text string, line int) error {
-	*s = section{file: f, text: text, line: line, maxLine: s.maxLine, hunks: s.hunks[:0]}
+	*s = section{file: f, text: text, line: line, maxLine: s.maxLine, hunks: s.hunks[:0], nextOld: 1, nextNew: 1}
 	*f = File{Line: line, Similarity: -1, Status: Modified}
 	row, err := s.row()
 	if err != nil {
@@ -95,7 +94,7 @@ func (s *section) advance(row string) {
 // ended reports whether the section ends at the position.
 func (s *section) ended() bool {
 	rest := s.text[s.pos:]
-	return rest == "" || rest[0] == 'd' && strings.HasPrefix(rest, gitLine)
+	return rest == "" || strings.HasPrefix(rest, gitLine)
 }
 
 func (s *section) fail(format string, args ...any) error {
@@ -104,6 +103,14 @@ func (s *section) fail(format string, args ...any) error {
 		name = s.names
 	}
 	return &SyntaxError{Line: s.line, File: name, Msg: fmt.Sprintf(format, args...)}
+}
+
+// refuse fails at a row, unless it could not be read.
+func (s *section) refuse(err error, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	return s.fail(format, args...)
 }
 
 // outside refuses a line where a section must start.
@@ -132,7 +139,7 @@ func (s *section) body() error {
 	}
 	switch {
 	case strings.HasPrefix(row, "@@ "):
-		if s.seen&sawNames == 0 {
+		if !s.wantHunks {
 			return s.fail("a hunk without --- and +++ lines")
 		}
 		for !s.ended() {
@@ -141,7 +148,7 @@ func (s *section) body() error {
 			}
 		}
 		return nil
-	case s.seen&sawNames != 0:
+	case s.wantHunks:
 		return s.fail("want a hunk behind the --- and +++ lines, not %s", excerpt(row))
 	case strings.HasPrefix(row, "Binary files "):
 		f.Binary = true
@@ -160,10 +167,7 @@ func (s *section) body() error {
 	}
 	if !s.ended() {
 		row, err := s.row()
-		if err != nil {
-			return err
-		}
-		return s.fail("want the next file behind a binary file, not %s", excerpt(row))
+		return s.refuse(err, "want the next file behind a binary file, not %s", excerpt(row))
 	}
 	return nil
 }
@@ -182,7 +186,7 @@ func emptyBlob(oid string) bool {
 // cut off or made with options that hide changes, and a review of it would certify what it did not see.
 func (s *section) checkNoBody() error {
 	f := s.file
-	if s.seen&sawNames != 0 {
+	if s.wantHunks {
 		return s.fail("no hunk behind the --- and +++ lines: the text is cut off")
 	}
 	if s.seen&sawIndex == 0 {
