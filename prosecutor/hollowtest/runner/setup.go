@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -156,6 +157,10 @@ func (s *setup) virtualEnv() {
 	}
 }
 
+// fetching are the variables that say how dependencies are reached. A package manager other than Go's may write them where the
+// change tells it to (.npmrc), so that it gets none with a credential in it.
+var fetching = regexp.MustCompile(`^(?:GOPROXY|GONOPROXY|GOPRIVATE|GOSUMDB|GONOSUMDB|GOINSECURE|GOVCS|(?i:https?_proxy|no_proxy))$`)
+
 // fetch runs a package manager with the network.
 func (s *setup) fetch(ctx context.Context, dir string, argv ...string) error {
 	if _, err := exec.LookPath(argv[0]); err != nil {
@@ -166,6 +171,11 @@ func (s *setup) fetch(ctx context.Context, dir string, argv ...string) error {
 		return err
 	}
 	write := []string{s.tree, filepath.Join(s.scratch, "home")}
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); fetching.MatchString(name) && (argv[0] == "go" || hollowtest.Harmless(kv)) {
+			env = append(env, kv)
+		}
+	}
 	if argv[0] == "go" {
 		out, err := exec.CommandContext(ctx, "go", "env", "GOMODCACHE", "GOCACHE").Output() // asked outside of the tree: nothing of the change counts
 		if err != nil {

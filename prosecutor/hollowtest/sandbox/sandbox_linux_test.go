@@ -334,6 +334,11 @@ func TestDialer(t *testing.T) {
 func TestSecretsAreNotReadable(t *testing.T) {
 	e, tree := build(t, Options{})
 	t.Setenv("PROSECUTOR_SECRET", "s3cret")
+	given := command(tree, `env; tr '\0' '\n' </proc/self/environ`)
+	given.Env = append(given.Env, "GOPROXY=https://me:hush@proxy.example.com", "GOSUMDB=off")
+	if _, out := shell(t, e, given); strings.Contains(out, "hush") || !strings.Contains(out, "GOSUMDB=off") {
+		t.Errorf("seen:\n%s", out)
+	}
 	_, out := shell(t, e, command(tree, `cat /etc/shadow /etc/gshadow /etc/sudoers 2>/dev/null; env; for p in /proc/[0-9]*; do tr '\0' '\n' <$p/environ; done 2>/dev/null; ls -d /proc/[0-9]* | wc -l`))
 	if strings.Contains(out, "root:") || strings.Contains(out, "s3cret") {
 		t.Errorf("seen:\n%s", out)
