@@ -189,6 +189,9 @@ func combine(f Facts, step Step, p *config.Policy, outcomes []LensOutcome) Rulin
 		return r.giveUp(l, NoIndependence)
 	case len(t.by[held]) > 0:
 		return r.hold(f, l, p, t, step.asked)
+	case len(t.shipped) == 0:
+		// Nothing above leaves a lens without a fate. An ADVANCE without a single ship must be impossible even so.
+		return r.fail(PanicFailure, t.outcomes)
 	}
 	r.letThrough(t)
 	return r.record(l, p, Result{Decision: Advance, Judged: true})
