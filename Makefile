@@ -11,7 +11,7 @@ FUZZTIME ?= 60s
 # Go is slow to compile and to run under it.
 RACE := ./prosecutor/panel/... ./prosecutor/judge/... ./prosecutor/gitrepo/... ./prosecutor/evidence ./test/modeltest/... ./app/ghclient/... ./app/command/... ./test/githubtest/...
 
-.PHONY: test hollow lint build tools race bench bench-hollow fuzz kill corpus clean
+.PHONY: test hollow hollow-core lint build tools race bench bench-hollow fuzz kill corpus clean
 
 ## test: lint, build a static binary, hold the change to hollow-test, run every test. Ends with go test's own lines.
 test: tools lint build hollow
@@ -22,6 +22,12 @@ test: tools lint build hollow
 ## hollow: hollow-test on the change since HOLLOW_BASE (the commit before).
 hollow: build
 	./.ci/hollow
+
+## hollow-core: hollow-test on every line of the packages that decide, file by file. Some twenty minutes.
+hollow-core: build
+	@missed=0; for f in $$(git ls-files 'prosecutor/contract/*.go' 'prosecutor/blast/*.go' 'prosecutor/diff/*.go' 'convergence/*.go' | grep -v -e _test.go -e ^convergence/store/); do \
+		echo "== $$f"; bin/prosecutor hollow-test --whole --target $$f --policy .github/prosecutor.yml --budget 5m || missed=1; \
+	done; exit $$missed
 
 ## race: every package under the race detector. Slow: SQLite is compiled with it.
 race:

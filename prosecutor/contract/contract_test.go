@@ -461,6 +461,10 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 			Anchor: &prosecutor.Anchor{Path: m.Path, Line: m.Line, Side: prosecutor.Right},
 		})
 	}
+	first := contract.SurvivorFinding(prosecutor.Evidence{Source: prosecutor.HollowTest, Survivors: mutants[:1]})
+	elsewhere := []prosecutor.Finding{each[0], each[0]}
+	elsewhere[0].Anchor = &prosecutor.Anchor{Path: mutants[0].Path, Line: mutants[0].Line + 1, Side: prosecutor.Right}
+	elsewhere[1].Anchor = &prosecutor.Anchor{Path: "other.go", Line: mutants[0].Line, Side: prosecutor.Right}
 	for _, c := range []struct {
 		name     string
 		evidence []prosecutor.Evidence
@@ -475,6 +479,8 @@ func TestEvidenceJoinsThePass(t *testing.T) {
 		{"survivors count in any state", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Unavailable, Survivors: mutants}}, prosecutor.Block, []string{survivors.Claim}},
 		{"survivors that are listed already stand once", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{*survivors}}}, prosecutor.Block, []string{survivors.Claim}},
 		{"survivors that each have a finding are not named again", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: each}}, prosecutor.Block, []string{each[0].Claim, each[1].Claim}},
+		{"a finding on another line of the file is not the survivor's", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants[:1], Findings: elsewhere[:1]}}, prosecutor.Block, []string{elsewhere[0].Claim, first.Claim}},
+		{"a finding on that line of another file is not the survivor's", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants[:1], Findings: elsewhere[1:]}}, prosecutor.Block, []string{elsewhere[1].Claim, first.Claim}},
 		{"a survivor without a finding has all of them named", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: each[:1]}}, prosecutor.Block, []string{each[0].Claim, survivors.Claim}},
 		{"survivors join the other findings of their source", []prosecutor.Evidence{{Source: prosecutor.HollowTest, State: prosecutor.Red, Survivors: mutants, Findings: []prosecutor.Finding{alert}}}, prosecutor.Block, []string{alert.Claim, survivors.Claim}},
 		{"two sources", []prosecutor.Evidence{
