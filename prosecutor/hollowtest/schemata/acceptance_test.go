@@ -741,3 +741,19 @@ func TestAcceptedMutants(t *testing.T) {
 		t.Error(show(r))
 	}
 }
+
+// What the package's own tests see counts, whatever those of importing packages see.
+func TestHintsAreOfAllTests(t *testing.T) {
+	dir := write(t, map[string]string{
+		"go.mod":      "module ex.com/h\n\ngo 1.24\n",
+		"h.go":        "package h\n\nfunc Max(a, b int) int {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn b\n}\n",
+		"h_test.go":   "package h\n\nimport \"testing\"\n\nfunc TestEqual(t *testing.T) { Max(2, 2) }\n",
+		"u/u.go":      "package u\n\nimport \"ex.com/h\"\n\nfunc Top(a int) int { return h.Max(a, 1) }\n",
+		"u/u_test.go": "package u\n\nimport \"testing\"\n\nfunc TestTop(t *testing.T) { Top(5) }\n",
+	})
+	m := one(t, measure(t, request(dir, map[string][]int{"h.go": {4}})), "h.go", 4, schemata.Boundary, "")
+	wantStatus(t, m, hollowtest.Survived)
+	if want := "a test sees the changed value, and none checks what comes of it"; m.Hint != want || len(m.Tests) != 2 {
+		t.Errorf("hint %q of %v, want %q", m.Hint, m.Tests, want)
+	}
+}

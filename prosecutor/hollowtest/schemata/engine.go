@@ -639,7 +639,7 @@ func (r *run) ask(ctx context.Context, m *mutant, oracles []*oracle) error {
 	}
 	var tests []string
 	var err error
-	hint := ""
+	seen := false // by a test, that the mutant changes something
 	for _, o := range oracles {
 		if o.dead != "" {
 			continue
@@ -658,9 +658,7 @@ func (r *run) ask(ctx context.Context, m *mutant, oracles []*oracle) error {
 			tests = append(tests, o.name(t, m))
 		}
 		never := m.infects && len(o.infected[m.id]) == 0
-		if never {
-			hint = "never"
-		}
+		seen = seen || !never
 		var v trial
 		if never && o.list != m.file.pkg.list {
 			// Tests of other packages that never see another value are not run for it.
@@ -684,9 +682,10 @@ func (r *run) ask(ctx context.Context, m *mutant, oracles []*oracle) error {
 	m.status, m.reason, m.killer = verdict.status, verdict.reason, verdict.killer
 	m.tests = slices.Compact(slices.Sorted(slices.Values(append(m.tests, tests...))))
 	m.duration += time.Since(start).Milliseconds()
+	m.seen = m.seen || seen
 	m.hint = ""
 	if m.status == hollowtest.Survived {
-		m.hint = hintFor(m, hint == "never")
+		m.hint = hintFor(m, !m.seen)
 	}
 	return nil
 }

@@ -30,8 +30,10 @@ type mutant struct {
 	why   string // it is alone
 	// infects tells that the recording says whether the mutant changes a value; otherwise every reach may.
 	infects bool
-	key     string
-	id      int32 // at run time, 0 when it is not in the build
+	// seen tells that a test reaches it with a value that the mutant changes, or may; guarded like the verdict.
+	seen bool
+	key  string
+	id   int32 // at run time, 0 when it is not in the build
 
 	status   hollowtest.Status
 	pending  bool
