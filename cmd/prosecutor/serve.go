@@ -25,6 +25,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/queue"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/config"
+	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest/runner"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge/factory"
 )
@@ -159,6 +160,7 @@ func serve(ctx context.Context, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	sweepTemp(os.TempDir(), time.Now(), log)
 	gitDir, err := os.MkdirTemp("", "prosecutor-git-")
 	if err != nil {
 		return fmt.Errorf("a directory for clones: %w", err)
@@ -177,6 +179,25 @@ func serve(ctx context.Context, o serveOptions) error {
 		listen = o.listen
 	}
 	return listenAndWork(ctx, a, listen, time.Duration(server.HTTP.Shutdown), registry, log, o.listening)
+}
+
+// leftFor is how old temporary files are that a process which was killed has left. No measurement takes longer.
+const leftFor = 24 * time.Hour
+
+// sweepTemp removes the clones and trees of processes that had no time to do so.
+func sweepTemp(dir string, now time.Time, log zerolog.Logger) {
+	for _, pattern := range []string{"prosecutor-git-*", "prosecutor-hollow-*"} {
+		left, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			continue // the pattern is right, so that this cannot be
+		}
+		for _, name := range left {
+			if info, err := os.Lstat(name); err == nil && info.IsDir() && now.Sub(info.ModTime()) > leftFor {
+				runner.RemoveAll(name)
+				log.Info().Str("directory", name).Msg("removed what an earlier process left")
+			}
+		}
+	}
 }
 
 // hosts are the three addresses of GitHub. Where only that of the REST API was changed, the others follow from it: their

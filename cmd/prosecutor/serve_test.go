@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/prosecutor-bot/prosecutor/test/githubtest"
 )
 
@@ -235,5 +237,22 @@ func TestServeWithoutCredentialsExplainsItself(t *testing.T) {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("it does not name %s:\n%s", want, stderr.String())
 		}
+	}
+}
+
+func TestWhatKilledProcessesLeftIsRemoved(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	for name, age := range map[string]time.Duration{"prosecutor-git-1": 25 * time.Hour, "prosecutor-hollow-1": 25 * time.Hour, "prosecutor-hollow-2": time.Hour, "other-1": 25 * time.Hour} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "tree"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(dir, name), now, now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweepTemp(dir, now, zerolog.Nop())
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(left) != 2 || filepath.Base(left[0]) != "other-1" || filepath.Base(left[1]) != "prosecutor-hollow-2" {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
