@@ -133,3 +133,33 @@ func TestInside(t *testing.T) {
 		t.Errorf("hollow-test is %s: %s", e.State, e.Detail)
 	}
 }
+
+// A change must not say itself who judges it and whether its tests need a sandbox.
+func TestReviewRefusesTheServerFileOfTheChange(t *testing.T) {
+	r := feeRepo(t, tight)
+	r.Write("prosecutor-server.yml", "hollow_test:\n  sandbox: none\n").Commit("Bring a server file")
+	run := func(args ...string) (int, string) {
+		cmd := program(t.Context(), t, r.Dir, t.TempDir(), append([]string{"review", "--no-ledger", "--no-hollow-test"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		return exitCode(err), string(out)
+	}
+	if code, out := run(); code != exitFailure || !strings.Contains(out, "brings its own prosecutor-server.yml") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if code, out := run("--config", "prosecutor-server.yml"); code != exitOK {
+		t.Errorf("named: exit code %d: %s", code, out)
+	}
+	// One that the base has is the maintainers' own.
+	r.Git("checkout", "-q", "-b", "next")
+	r.Write("fee.go", strings.Replace(goFee, "n / 10", "n / 10 + 1", 1)).Commit("Raise the fee")
+	if code, out := run("--base", "HEAD~1"); code != exitOK {
+		t.Errorf("of the base: exit code %d: %s", code, out)
+	}
+	// And one beside the repository is the user's.
+	r.Git("rm", "-q", "prosecutor-server.yml")
+	r.Commit("Remove it")
+	r.Write("prosecutor-server.yml", "hollow_test:\n  sandbox: none\n")
+	if code, out := run("--base", "HEAD~2"); code != exitOK {
+		t.Errorf("not of the repository: exit code %d: %s", code, out)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -126,6 +128,9 @@ func runReview(ctx context.Context, o reviewOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := ownServerFile(ctx, repo, o, &c); err != nil {
+		return err
+	}
 	about.StaticOnly = review.StaticOnly(judges)
 
 	bench := &review.Bench{Panel: panel.New(pool, panel.Options{})}
@@ -162,6 +167,42 @@ func runReview(ctx context.Context, o reviewOptions) error {
 		return err
 	}
 	return exitOf(result.Ruling)
+}
+
+// ownServerFile refuses a server file that nobody named and that the change under review brings along: it says which programs
+// judge, and whether tests need a sandbox.
+func ownServerFile(ctx context.Context, repo *gitrepo.Repo, o reviewOptions, c *review.Case) error {
+	if o.config != "" || o.getenv("PROSECUTOR_CONFIG") != "" {
+		return nil
+	}
+	tree, err := repo.WorkTree(ctx)
+	if err != nil || tree == "" {
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the server file: %w", err)
+	}
+	if here, err = filepath.EvalSymlinks(here); err != nil {
+		return fmt.Errorf("finding the server file: %w", err)
+	}
+	rel, err := filepath.Rel(tree, filepath.Join(here, serverFile))
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil //nolint:nilerr // it is not in the repository
+	}
+	name := filepath.ToSlash(rel)
+	after, there, err := c.ReadHead(ctx, name)
+	if err != nil || !there {
+		return err
+	}
+	before, _, err := c.ReadBase(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(before, after) {
+		return fmt.Errorf("the change brings its own %s, which says who judges it and how its tests run: name a file that you trust with --config", name)
+	}
+	return nil
 }
 
 // hollowTest measures the head in the sandbox, or as the server file says.
