@@ -284,3 +284,26 @@ func TestAChangeOfWorkflowsProvesNothingByThem(t *testing.T) {
 		t.Errorf("%s", run.Summary)
 	}
 }
+
+// A merge group that touches tests is measured on its own head where the repository asks for hollow-test (semantics 11).
+func TestMergeGroupIsMeasured(t *testing.T) {
+	for name, cases := range map[string]string{"success": atEdges, "failure": offEdges} {
+		t.Run(name, func(t *testing.T) {
+			w := apptest.New(t, apptest.Options{HollowTest: config.HollowTestServer{Sandbox: config.SandboxNone, Concurrency: 1, MaxBudget: config.DefaultServer().HollowTest.MaxBudget}})
+			repo := fees(w, "hollow_test:\n  required: true\n")
+			repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(cases, "")})
+			w.Settle()
+			pr := repo.OpenPR(githubtest.PR{Title: "Add a fee", Head: "fee"})
+			w.Settle()
+			group := repo.MergeGroup(pr)
+			w.Settle()
+			run := concluded(t, w, repo, group.HeadSHA, name)
+			if !strings.Contains(run.Summary, " mutants, ") {
+				t.Errorf("the group was not measured:\n%s", run.Summary)
+			}
+			if n, _ := measurements(t, w); n != 2 {
+				t.Errorf("%d heads were measured, want the pull request's and the group's", n)
+			}
+		})
+	}
+}
