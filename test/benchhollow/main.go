@@ -80,11 +80,15 @@ func run(only string, peer bool, gremlins string, show, full bool) error {
 		}
 		missed += n
 	}
-	for name, more := range map[string]func() (int, error){"own": own, "languages": languages} {
+	for _, more := range []struct {
+		name    string
+		measure func() (int, error)
+	}{{"limits", limits}, {"own", own}, {"languages", languages}} {
+		name := more.name
 		if only != "" && !strings.Contains(","+only+",", ","+name+",") {
 			continue
 		}
-		n, err := more()
+		n, err := more.measure()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
