@@ -313,6 +313,10 @@ func TestLocateBothSides(t *testing.T) {
 			prosecutor.Anchor{Path: "other", Quote: "moved"}, ambiguous(""),
 		},
 		{
+			"new rows in two files, old ones in the first", modify("f", "-moved", " kept", "+moved") + modify("g", "-old", "+moved"),
+			prosecutor.Anchor{Path: "other", Quote: "moved"}, ambiguous(""),
+		},
+		{
 			"new and old rows in one file", modify("f", "-moved", " kept", "+moved") + modify("g", "-old", "+new"),
 			prosecutor.Anchor{Path: "other", Quote: "moved"}, ambiguous("f"),
 		},
