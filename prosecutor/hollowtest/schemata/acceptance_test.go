@@ -757,3 +757,43 @@ func TestHintsAreOfAllTests(t *testing.T) {
 		t.Errorf("hint %q of %v, want %q", m.Hint, m.Tests, want)
 	}
 }
+
+// A step in front of a condition is switched like any other: building it alone would take a second.
+func TestStepsInFrontOfConditions(t *testing.T) {
+	code := `func Depth(s string) (most int) {
+	level := 0
+	for i := 0; i < len(s); i++ {
+		switch level++; {
+		case s[i] == '(':
+			if most++; most < 0 {
+				return -1
+			}
+		default:
+			level--
+		}
+	}
+	return most*10 + level
+}
+`
+	dir := small(t, code, "import \"testing\"\n\nfunc TestDepth(t *testing.T) {\n\tif got := Depth(\"((x\"); got != 22 {\n\t\tt.Fatal(got)\n\t}\n}\n")
+	exec := &recorder{}
+	req := request(dir, map[string][]int{"s.go": {6, 8}})
+	req.Exec = exec
+	r := measure(t, req)
+	for _, line := range []int{6, 8} {
+		m := one(t, r, "s.go", line, schemata.IncDec, "")
+		wantStatus(t, m, hollowtest.Killed)
+		if m.Killer != "TestDepth" {
+			t.Errorf("line %d was noticed by %q", line, m.Killer)
+		}
+	}
+	builds := 0
+	for _, c := range exec.commands {
+		if slices.Contains(c.Argv, "-c") {
+			builds++
+		}
+	}
+	if builds != 1 {
+		t.Errorf("%d builds, want one for all", builds)
+	}
+}

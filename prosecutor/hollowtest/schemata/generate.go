@@ -1000,7 +1000,13 @@ func (g *generator) incdec(s *ast.IncDecStmt) {
 		g.remove(s, RemoveAssign)
 		return
 	}
-	if _, ok := g.parent(1).(*ast.ForStmt); ok && addressable(g.info, s.X) && all(g.info.TypeOf(s.X), isNumeric) {
+	// Beside a block it is the statement after a for, or before an if or a switch: a call can stand there as well.
+	var beside bool
+	switch g.parent(1).(type) {
+	case *ast.ForStmt, *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt:
+		beside = true
+	}
+	if beside && addressable(g.info, s.X) && all(g.info.TypeOf(s.X), isNumeric) {
 		infect(m)
 		lo, hi := g.offset(s.X.Pos()), g.offset(s.X.End())
 		g.wrap(s, func(inner func(lo, hi int) string) string { return call(helper, "&"+inner(lo, hi), ids(m)) }, m)
