@@ -167,7 +167,8 @@ func TestSandboxThatCannotBeBuiltIsNoResultOfTests(t *testing.T) {
 
 func TestForkBombIsContained(t *testing.T) {
 	e, tree := build(t, Options{Processes: 64})
-	c := command(tree, `b() { b | b & }; b; i=0; while [ $i -lt 200 ]; do sleep 100 & i=$((i+1)); done; wait`)
+	sleeper := fmt.Sprintf("sleep 100.%d", os.Getpid()) // nobody else's on this machine
+	c := command(tree, `b() { b | b & }; b; i=0; while [ $i -lt 200 ]; do `+sleeper+` & i=$((i+1)); done; wait`)
 	c.Wall = 2 * time.Second
 	before := processes(t)
 	most := 0
@@ -193,7 +194,7 @@ func TestForkBombIsContained(t *testing.T) {
 	if most > len(before)+300 {
 		t.Errorf("%d processes at once, %d before", most, len(before))
 	}
-	gone(t, "sleep 100")
+	gone(t, sleeper)
 	// The next command is not short of processes.
 	res, _ = shell(t, e, command(tree, "true & true & wait"))
 	exited(t, res, 0)
