@@ -84,7 +84,7 @@ func (w *judging) again(m store.Measurement) bool {
 		return false
 	}
 	if !m.Done() {
-		return m.CreatedAt.Before(w.run.CreatedAt)
+		return m.AskedAt.Before(w.run.CreatedAt) // one more try for each time a person asks
 	}
 	e, err := decode(m)
 	return err != nil || e.State == prosecutor.Unavailable
@@ -100,8 +100,12 @@ func (a *App) measure(ctx context.Context, job queue.MeasureArgs) error {
 		return err
 	}
 	// The judge job that wants this one lives, so a head without a run is one that nobody wants any more.
-	if wanted, err := a.store.Wanted(ctx, m); err != nil || !wanted {
-		return a.unwanted(ctx, m, err)
+	wanted, err := a.store.Wanted(ctx, m)
+	if err != nil {
+		return err
+	}
+	if !wanted {
+		return a.forget(ctx, m)
 	}
 	work, stop := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -112,7 +116,7 @@ func (a *App) measure(ctx context.Context, job queue.MeasureArgs) error {
 	watch.Wait()
 	switch {
 	case errors.Is(cause, errUnwanted):
-		return a.unwanted(ctx, m, nil)
+		return a.forget(ctx, m)
 	case err != nil:
 		return settle(err)
 	default:
@@ -139,13 +143,10 @@ func (a *App) watchWanted(ctx context.Context, stop context.CancelCauseFunc, m s
 	}
 }
 
-// unwanted forgets a measurement that nobody waits for. Whoever has come meanwhile waits for this job, so it goes on.
-func (a *App) unwanted(ctx context.Context, m store.Measurement, err error) error {
-	if err != nil {
-		return err
-	}
+// forget removes a measurement that nobody waits for. Whoever has come meanwhile waits for this job, so it goes on.
+func (a *App) forget(ctx context.Context, m store.Measurement) error {
 	var forgotten bool
-	err = a.store.InTx(ctx, func(tx *store.Tx) (err error) {
+	err := a.store.InTx(ctx, func(tx *store.Tx) (err error) {
 		forgotten, err = tx.ForgetMeasurement(ctx, m)
 		return err
 	})

@@ -38,6 +38,13 @@ func fees(w *apptest.World, policy string) *githubtest.Repo {
 	return repo
 }
 
+// unconfined runs the tests without a sandbox, so that what is tested here needs none.
+func unconfined() apptest.Options {
+	o := config.DefaultServer().HollowTest
+	o.Sandbox = config.SandboxNone
+	return apptest.Options{HollowTest: o}
+}
+
 // measurements counts what was measured, by how often it was begun.
 func measurements(t *testing.T, w *apptest.World) (n, tries int) {
 	t.Helper()
@@ -117,7 +124,7 @@ func TestWhatCannotBeMeasuredIsNoPass(t *testing.T) {
 		{"off", "hollow_test:\n  mode: off\n", offEdges, "success", "switched off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := apptest.New(t, apptest.Options{HollowTest: config.HollowTestServer{Sandbox: config.SandboxNone, Concurrency: 1, MaxBudget: config.DefaultServer().HollowTest.MaxBudget}})
+			w := apptest.New(t, unconfined())
 			repo := fees(w, c.policy)
 			sha := repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(c.cases, "")})
 			w.Settle()
@@ -137,7 +144,7 @@ func TestAPersonHasItMeasuredAgain(t *testing.T) {
 	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := apptest.New(t, apptest.Options{HollowTest: config.HollowTestServer{Sandbox: config.SandboxNone, Concurrency: 1, MaxBudget: config.DefaultServer().HollowTest.MaxBudget}})
+	w := apptest.New(t, unconfined())
 	repo := fees(w, "hollow_test:\n  required: true\n")
 	sha := repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(atEdges, fmt.Sprintf(`
 func TestMarker(t *testing.T) {
@@ -168,7 +175,7 @@ func TestMarker(t *testing.T) {
 
 // Whoever pushes again does not wait for the tests of the old head.
 func TestAnOldHeadIsNotMeasuredToTheEnd(t *testing.T) {
-	w := apptest.New(t, apptest.Options{HollowTest: config.HollowTestServer{Sandbox: config.SandboxNone, Concurrency: 1, MaxBudget: config.DefaultServer().HollowTest.MaxBudget}})
+	w := apptest.New(t, unconfined())
 	repo := fees(w, "")
 	slow := repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(atEdges, `
 func TestSlow(t *testing.T) { select {} }
@@ -289,7 +296,7 @@ func TestAChangeOfWorkflowsProvesNothingByThem(t *testing.T) {
 func TestMergeGroupIsMeasured(t *testing.T) {
 	for name, cases := range map[string]string{"success": atEdges, "failure": offEdges} {
 		t.Run(name, func(t *testing.T) {
-			w := apptest.New(t, apptest.Options{HollowTest: config.HollowTestServer{Sandbox: config.SandboxNone, Concurrency: 1, MaxBudget: config.DefaultServer().HollowTest.MaxBudget}})
+			w := apptest.New(t, unconfined())
 			repo := fees(w, "hollow_test:\n  required: true\n")
 			repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(cases, "")})
 			w.Settle()

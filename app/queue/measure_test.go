@@ -97,6 +97,16 @@ func testMeasureAbandoned(t *testing.T, d storetest.Database) {
 	if _, abandoned := want(t, q, "a", func(store.Measurement) bool { return true }); abandoned {
 		t.Error("a person who asks cannot have it tried again")
 	}
+	// And one try it is: what asks by the time of the last one is told that it is over.
+	asked := q.st.Now()
+	once := func(m store.Measurement) bool { return m.AskedAt.Before(asked.Add(-time.Minute)) }
+	m, _ := want(t, q, "a", never)
+	if err := q.Cancel(t.Context(), m.Job); err != nil {
+		t.Fatal(err)
+	}
+	if m, abandoned := want(t, q, "a", once); !abandoned || m.Tries != 4 {
+		t.Errorf("%d tries, abandoned %v", m.Tries, abandoned)
+	}
 }
 
 // testMeasureUnwanted pushes a new head while the old one is measured.

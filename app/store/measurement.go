@@ -21,24 +21,24 @@ type Measurement struct {
 	Tries    int             // how often a job was enqueued for it
 	Job      int64           // the last one
 
-	CreatedAt, DoneAt time.Time
+	AskedAt, DoneAt time.Time // when the last job was enqueued, and when the evidence came
 }
 
 // Done reports whether the evidence is there.
 func (m Measurement) Done() bool { return m.Evidence != nil }
 
-const measurementColumns = `id, repo_id, head, key, request, evidence, tries, job_id, created_at, done_at`
+const measurementColumns = `id, repo_id, head, key, request, evidence, tries, job_id, asked_at, done_at`
 
 func scanMeasurement(rows *sql.Rows) (Measurement, error) {
 	var m Measurement
 	var request, evidence string
-	var created, done int64
-	err := rows.Scan(&m.ID, &m.RepoID, &m.Head, &m.Key, &request, &evidence, &m.Tries, &m.Job, &created, &done)
+	var asked, done int64
+	err := rows.Scan(&m.ID, &m.RepoID, &m.Head, &m.Key, &request, &evidence, &m.Tries, &m.Job, &asked, &done)
 	m.Request = json.RawMessage(request)
 	if evidence != "" {
 		m.Evidence = json.RawMessage(evidence)
 	}
-	m.CreatedAt, m.DoneAt = moment(created), moment(done)
+	m.AskedAt, m.DoneAt = moment(asked), moment(done)
 	return m, err
 }
 
@@ -64,7 +64,7 @@ func (x *Tx) WantMeasurement(ctx context.Context, m Measurement) (Measurement, e
 	if err := x.lock(ctx, m.RepoID); err != nil {
 		return Measurement{}, err
 	}
-	_, err := x.exec(ctx, `INSERT INTO measurements (repo_id, head, key, request, evidence, tries, job_id, created_at, done_at) VALUES (?, ?, ?, ?, '', 0, 0, ?, 0)
+	_, err := x.exec(ctx, `INSERT INTO measurements (repo_id, head, key, request, evidence, tries, job_id, asked_at, done_at) VALUES (?, ?, ?, ?, '', 0, 0, ?, 0)
 		ON CONFLICT (repo_id, head, key) DO NOTHING`, m.RepoID, m.Head, m.Key, string(m.Request), millis(x.Now()))
 	if err != nil {
 		return Measurement{}, fmt.Errorf("recording a measurement of %s: %w", m.Head, err)
@@ -74,7 +74,7 @@ func (x *Tx) WantMeasurement(ctx context.Context, m Measurement) (Measurement, e
 
 // SetMeasurementJob notes the job that is at a measurement, and forgets what an earlier one found.
 func (x *Tx) SetMeasurementJob(ctx context.Context, id, job int64) error {
-	_, err := x.exec(ctx, `UPDATE measurements SET job_id = ?, tries = tries + 1, evidence = '', done_at = 0 WHERE id = ?`, job, id)
+	_, err := x.exec(ctx, `UPDATE measurements SET job_id = ?, tries = tries + 1, evidence = '', asked_at = ?, done_at = 0 WHERE id = ?`, job, millis(x.Now()), id)
 	if err != nil {
 		return fmt.Errorf("recording the job of measurement %d: %w", id, err)
 	}

@@ -15,15 +15,18 @@ const (
 	ownTarget = 15 * time.Second
 )
 
-// own measures a hundred lines of this repository, build included, and says what a mutant's process costs beside the floor: an
-// empty test binary and the tests themselves.
+// own measures a hundred lines of this repository, build included.
 func own() (missed int, err error) {
 	root, err := os.MkdirTemp("", "benchhollow-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(root)
-	if _, _, err := command(".", nil, "git", "clone", "-q", "--depth=1", "file://"+mustAbs("."), filepath.Join(root, "repo")); err != nil {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return 0, err
+	}
+	if _, _, err := command(".", nil, "git", "clone", "-q", "--depth=1", "file://"+here, filepath.Join(root, "repo")); err != nil {
 		return 0, err
 	}
 	dir := filepath.Join(root, "repo")
@@ -48,12 +51,4 @@ func own() (missed int, err error) {
 	}
 	fmt.Printf("== this repository, %d lines of %s\n   %s %d mutants in %.2fs, build included (cpu %.2fs), at most %.0fs\n", len(lines), ownFile, mark, executed(r), c.wall.Seconds(), c.cpu.Seconds(), ownTarget.Seconds())
 	return missed, nil
-}
-
-func mustAbs(dir string) string {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		panic(err) // the working directory is gone
-	}
-	return abs
 }

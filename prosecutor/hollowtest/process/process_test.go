@@ -147,20 +147,35 @@ func TestNothingOutlivesItsKeeper(t *testing.T) {
 		kept.Run(context.Background(), shell(t, "sleep 600 & echo $! >"+file+".new; mv "+file+".new "+file+"; wait"))
 	}()
 	var pid int
-	for pid == 0 {
-		if data, err := os.ReadFile(file); err == nil {
-			if pid, err = strconv.Atoi(strings.TrimSpace(string(data))); err != nil {
-				t.Fatal(err)
-			}
+	until(t, "the child says its number", func() bool {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return false
 		}
-		time.Sleep(time.Millisecond)
-	}
+		if pid, err = strconv.Atoi(strings.TrimSpace(string(data))); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	})
 	stop() // as the end of this process would
 	<-done
-	for syscall.Kill(pid, 0) == nil {
-		if data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && strings.Contains(string(data), ") Z ") {
-			break // dead, and nobody has waited for it
+	until(t, "the child is gone", func() bool {
+		if syscall.Kill(pid, 0) != nil {
+			return true
 		}
-		time.Sleep(time.Millisecond)
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return err == nil && strings.Contains(string(data), ") Z ") // dead, and nobody has waited for it
+	})
+}
+
+// until asks again and again, because processes announce nothing to others.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 3000 {
+		if ok() {
+			return
+		}
+		<-time.After(10 * time.Millisecond)
 	}
+	t.Fatalf("it never happened that %s", what)
 }

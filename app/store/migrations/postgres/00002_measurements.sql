@@ -8,7 +8,7 @@ CREATE TABLE measurements (
 	evidence   TEXT   NOT NULL, -- JSON, or empty until it is done
 	tries      BIGINT NOT NULL, -- how often a job was enqueued
 	job_id     BIGINT NOT NULL,
-	created_at BIGINT NOT NULL,
+	asked_at   BIGINT NOT NULL, -- when its last job was enqueued
 	done_at    BIGINT NOT NULL,
 	UNIQUE (repo_id, head, key)
 );

@@ -8,7 +8,7 @@ CREATE TABLE measurements (
 	evidence   TEXT    NOT NULL, -- JSON, or empty until it is done
 	tries      INTEGER NOT NULL, -- how often a job was enqueued
 	job_id     INTEGER NOT NULL,
-	created_at INTEGER NOT NULL,
+	asked_at   INTEGER NOT NULL, -- when its last job was enqueued
 	done_at    INTEGER NOT NULL,
 	UNIQUE (repo_id, head, key)
 ) STRICT;
