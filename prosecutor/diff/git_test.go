@@ -349,12 +349,12 @@ func hunksOf(section string) []corpustest.Hunk {
 	return out
 }
 
-func checkAgainstGit(t *rapid.T, text string, list []listed, d *diff.Diff, before, after tree) {
+func checkAgainstGit(t *rapid.T, patch string, list []listed, d *diff.Diff, before, after tree) {
 	t.Helper()
 	files := d.Files
 	take := func() *diff.File {
 		if len(files) == 0 {
-			t.Fatalf("git lists more files than were read from\n%s", text)
+			t.Fatalf("git lists more files than were read from\n%s", patch)
 		}
 		f := files[0]
 		files = files[1:]
@@ -374,6 +374,13 @@ func checkAgainstGit(t *rapid.T, text string, list []listed, d *diff.Diff, befor
 			}
 			if want.Binary {
 				one.Deleted, two.Added = deleted.Deleted, added.Added // git counts neither half
+			} else {
+				// The patch removes all of the old content and adds all of the new. The counts are of a comparison of the
+				// two, which leaves out the lines that both have.
+				one.Deleted, two.Added = len(splitLines(text(before[want.Old]))), len(splitLines(text(after[want.New])))
+				if same := one.Deleted - want.Deleted; same < 0 || same != two.Added-want.Added {
+					t.Fatalf("type change of %q: git counts -%d +%d of -%d +%d", want.Old, want.Deleted, want.Added, one.Deleted, two.Added)
+				}
 			}
 			one.newOID, two.oldOID = strings.Repeat("0", 40), strings.Repeat("0", 40)
 			checkFile(t, one, deleted, before, tree{})
@@ -383,7 +390,7 @@ func checkAgainstGit(t *rapid.T, text string, list []listed, d *diff.Diff, befor
 		checkFile(t, want, take(), before, after)
 	}
 	if len(files) > 0 {
-		t.Fatalf("%d more files than git lists were read from\n%s", len(files), text)
+		t.Fatalf("%d more files than git lists were read from\n%s", len(files), patch)
 	}
 }
 
