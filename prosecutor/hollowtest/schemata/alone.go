@@ -57,7 +57,7 @@ func (r *run) loner(ctx context.Context, m *mutant, dir string) error {
 	}
 	defer removeAll(dir)
 	if known := r.known(m); known != nil {
-		o.times, o.total, o.rss, o.flaky, o.serial, o.dead = known.times, known.total, known.rss, known.flaky, known.serial, known.dead
+		o.take(known)
 	} else if err := r.greenAlone(ctx, m, o, dir); err != nil {
 		return err
 	}
@@ -99,20 +99,32 @@ func (r *run) greenAlone(ctx context.Context, m *mutant, o *oracle, dir string) 
 	if err != nil {
 		return err
 	}
-	plain := &oracle{mod: o.mod, list: o.list, bin: bins[o.list.ImportPath]}
-	if err := r.runner.baseline(ctx, plain, 0); err != nil {
+	// The names are what is asked for. The tests of the plain program are not instrumented.
+	names, err := ws.instrumentTests(o.list)
+	if err != nil {
+		return err
+	}
+	plain := &oracle{mod: o.mod, list: o.list, bin: bins[o.list.ImportPath], tests: names}
+	plain.markNear([]*mutant{m})
+	if err := r.baselines(ctx, []*oracle{plain}, 0); err != nil {
 		return err
 	}
 	if len(plain.red) > 0 {
 		r.problem(hollowtest.BaselineRed, strings.Join(plain.red, ", "))
 	}
-	o.times, o.total, o.rss, o.flaky, o.serial, o.dead = plain.times, plain.total, plain.rss, plain.flaky, plain.serial, plain.dead
+	o.take(plain)
 	for _, mod := range r.mods {
 		if mod.mod == o.mod {
 			mod.oracles[o.list.ImportPath] = plain
 		}
 	}
 	return nil
+}
+
+// take takes over what the runs of another build of the same tests showed.
+func (o *oracle) take(known *oracle) {
+	o.times, o.total, o.rss, o.flaky, o.serial, o.dead = known.times, known.total, known.rss, known.flaky, known.serial, known.dead
+	o.tests, o.late = known.tests, known.late
 }
 
 // buildAlone compiles the tests of a mutant's package with nothing but that mutant.

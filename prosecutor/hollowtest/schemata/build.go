@@ -277,8 +277,8 @@ func checkRuntime(fset *token.FileSet, look *exports, name string) (*types.Packa
 }
 
 // instrumentTests makes the tests of a package say which of them runs. It returns their names.
-func (w *workspace) instrumentTests(list *listed) ([]string, error) {
-	var names []string
+func (w *workspace) instrumentTests(list *listed) ([]testFunc, error) {
+	var tests []testFunc
 	for _, name := range slices.Concat(list.TestGoFiles, list.XTestGoFiles) {
 		abs := filepath.Join(list.Dir, name)
 		src, err := os.ReadFile(abs)
@@ -289,23 +289,23 @@ func (w *workspace) instrumentTests(list *listed) ([]string, error) {
 		if !ok {
 			continue
 		}
-		names = append(names, found...)
+		tests = append(tests, found...)
 		if err := w.write(abs, text); err != nil {
 			return nil, err
 		}
 	}
-	return names, nil
+	return tests, nil
 }
 
 // instrumentTest inserts calls of Enter. It returns false for a file that does not parse or has nothing to insert.
-func instrumentTest(abs string, src []byte, runtimePath string) (string, []string, bool) {
+func instrumentTest(abs string, src []byte, runtimePath string) (string, []testFunc, bool) {
 	fset := token.NewFileSet()
 	parsed, err := parser.ParseFile(fset, abs, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return "", nil, false
 	}
 	offset := func(p token.Pos) int { return fset.PositionFor(p, false).Offset }
-	var names []string
+	var tests []testFunc
 	var sites []*site
 	insert := func(at int, text string) {
 		sites = append(sites, &site{lo: at, hi: at, render: func(func(lo, hi int) string) string { return text }})
@@ -316,7 +316,14 @@ func instrumentTest(abs string, src []byte, runtimePath string) (string, []strin
 			continue
 		}
 		if fn.Recv == nil && isTestName(fn.Name.Name) {
-			names = append(names, fn.Name.Name)
+			uses := make(map[string]bool)
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					uses[id.Name] = true
+				}
+				return true
+			})
+			tests = append(tests, testFunc{name: fn.Name.Name, file: filepath.Base(abs), uses: uses})
 			insert(offset(fn.Body.Lbrace)+1, fmt.Sprintf(" %s.Enter(%q); ", runtimeName, fn.Name.Name))
 		}
 		var params [][]string
@@ -359,7 +366,7 @@ func instrumentTest(abs string, src []byte, runtimePath string) (string, []strin
 	}
 	body := splice(src, 0, len(src), nest(sites))
 	end := offset(parsed.Name.End())
-	return body[:end] + fmt.Sprintf("; import %s %q", runtimeName, runtimePath) + body[end:], names, true
+	return body[:end] + fmt.Sprintf("; import %s %q", runtimeName, runtimePath) + body[end:], tests, true
 }
 
 func isTestName(name string) bool {

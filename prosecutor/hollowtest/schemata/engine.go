@@ -51,6 +51,9 @@ const (
 	// dependentShare is the part of the budget that the tests of importing packages get, and leastDependents its least.
 	dependentShare  = 3
 	leastDependents = 20 * time.Second
+	// baselinePart is the part of the time left that tests get to run without a mutant, and leastBaseline the least time.
+	baselinePart  = 2
+	leastBaseline = time.Second
 	// dependentWall is how long the tests of one importing package may take without a mutant.
 	dependentWall = 30 * time.Second
 )
@@ -175,6 +178,9 @@ func (r *run) measure(ctx context.Context, scratch string) error {
 	if r.report.Problem != hollowtest.NoProblem {
 		return nil
 	}
+	for _, o := range r.allOracles() {
+		o.markNear(r.mutants)
+	}
 	if err := r.baselines(ctx, r.allOracles(), 0); err != nil {
 		return err
 	}
@@ -250,6 +256,10 @@ func sortedKeys[V any](m map[string]V) []string {
 // nobody's business.
 var inherited = regexp.MustCompile(`^(?:PATH|HOME|USER|LOGNAME|LANG|LC_[A-Z]+|TZ|SHELL|TERM|GO[A-Z0-9]*|CGO_[A-Z]+|CC|CXX|AR|PKG_CONFIG(?:_PATH)?|SSL_CERT_(?:FILE|DIR)|(?i:https?_proxy|no_proxy)|XDG_CACHE_HOME|XDG_CONFIG_HOME|LD_LIBRARY_PATH|NIX_[A-Z_]+)$`)
 
+// steady makes random property tests (pgregory.net/rapid) show each mutant the same inputs, and keeps them from storing what
+// made one mutant fail beside the tests, where they would show it to the next.
+var steady = []string{"RAPID_SEED=1", "RAPID_NOFAILFILE=true", "RAPID_SHRINKTIME=0s"}
+
 // prepare asks the tool chain for its settings.
 func (r *run) prepare(ctx context.Context, scratch string) error {
 	var env []string
@@ -302,7 +312,7 @@ func (r *run) prepare(ctx context.Context, scratch string) error {
 			tests = append(tests, name+"="+settings[name])
 		}
 	}
-	r.runner = newRunner(r.req.Exec, append(tests, r.req.Env...), scratch, r.workers())
+	r.runner = newRunner(r.req.Exec, slices.Concat(tests, steady, r.req.Env), scratch, r.workers())
 	r.runner.read = []string{r.root, settings["GOROOT"], settings["GOMODCACHE"]}
 	return nil
 }
@@ -522,7 +532,7 @@ func (r *run) build(ctx context.Context, m *modRun, scratch string) error {
 		return err
 	}
 	var tested []*listed
-	names := make(map[string][]string)
+	tests := make(map[string][]testFunc)
 	for _, p := range m.targets {
 		if !p.hasTests() {
 			continue
@@ -531,7 +541,7 @@ func (r *run) build(ctx context.Context, m *modRun, scratch string) error {
 		if err != nil {
 			return err
 		}
-		names[p.ImportPath] = found
+		tests[p.ImportPath] = found
 		tested = append(tested, p)
 	}
 	if len(tested) == 0 {
@@ -545,7 +555,7 @@ func (r *run) build(ctx context.Context, m *modRun, scratch string) error {
 		if bins[p.ImportPath] == "" {
 			return fmt.Errorf("the go command built no test binary of %s", p.ImportPath)
 		}
-		m.oracles[p.ImportPath] = &oracle{mod: m.mod, list: p, bin: bins[p.ImportPath], names: names[p.ImportPath]}
+		m.oracles[p.ImportPath] = &oracle{mod: m.mod, list: p, bin: bins[p.ImportPath], tests: tests[p.ImportPath]}
 	}
 	return nil
 }
@@ -560,12 +570,27 @@ func (r *run) allOracles() []*oracle {
 	return all
 }
 
-// baselines runs the tests without a mutant, each no longer than wall when that is not 0.
-func (r *run) baselines(ctx context.Context, oracles []*oracle, wall time.Duration) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, r.workers()/2))
-	for _, o := range oracles {
-		g.Go(func() error { return r.runner.baseline(ctx, o, wall) })
+// baselines runs the tests without a mutant, those of each package no longer than most when that is not 0, and all of
+// them no longer than half of the time that is left.
+func (r *run) baselines(outer context.Context, oracles []*oracle, most time.Duration) error {
+	g, ctx := errgroup.WithContext(outer)
+	atOnce := max(1, r.workers()/2)
+	g.SetLimit(atOnce)
+	var end time.Time
+	if deadline, ok := outer.Deadline(); ok {
+		end = time.Now().Add(time.Until(deadline) / baselinePart)
+	}
+	for i, o := range oracles {
+		g.Go(func() error {
+			limit := most
+			if !end.IsZero() {
+				share := max(time.Until(end)/time.Duration((len(oracles)-i+atOnce-1)/atOnce), leastBaseline)
+				if limit == 0 || share < limit {
+					limit = share
+				}
+			}
+			return r.runner.baseline(ctx, o, limit)
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -642,6 +667,9 @@ func (r *run) ask(ctx context.Context, m *mutant, oracles []*oracle) error {
 	seen := false // by a test, that the mutant changes something
 	for _, o := range oracles {
 		if o.dead != "" {
+			if o.list == m.file.pkg.list && o.dead != runsNoTest {
+				verdict = trial{status: hollowtest.Undetermined, reason: o.dead}
+			}
 			continue
 		}
 		first, all, reached := o.covering(m)
@@ -815,7 +843,7 @@ func (r *run) dependents(outer context.Context, scratch string) error {
 				if ctx.Err() == nil {
 					return err
 				}
-				r.dependentsLeft(open)
+				unasked(open, "the tests of some importing packages were not run: budget")
 				return outer.Err()
 			}
 		}
@@ -823,26 +851,14 @@ func (r *run) dependents(outer context.Context, scratch string) error {
 	return nil
 }
 
-// dependentsLeft says beside unnoticed mutants that not everybody was asked. They stay what they are: a change may not
-// pass because the time was too short to clear it.
-func (r *run) dependentsLeft(open map[string][]*mutant) {
-	for _, list := range open {
-		for _, mu := range list {
-			if mu.status == hollowtest.Survived || mu.status == hollowtest.NotCovered {
-				mu.reason = strings.TrimPrefix(mu.reason+"; the tests of some importing packages were not run: budget", "; ")
-			}
-		}
-	}
-}
-
 func (r *run) askDependents(ctx context.Context, m *modRun, next []*listed, open map[string][]*mutant, scratch string) error {
-	names := make(map[string][]string)
+	tests := make(map[string][]testFunc)
 	for _, p := range next {
 		found, err := m.ws.instrumentTests(p)
 		if err != nil {
 			return err
 		}
-		names[p.ImportPath] = found
+		tests[p.ImportPath] = found
 	}
 	bins, err := m.ws.compile(ctx, filepath.Join(scratch, "bin"), next)
 	var failed *buildError
@@ -864,7 +880,12 @@ func (r *run) askDependents(ctx context.Context, m *modRun, next []*listed, open
 	var fresh []*oracle
 	for _, p := range next {
 		if bins[p.ImportPath] != "" {
-			fresh = append(fresh, &oracle{mod: m.mod, list: p, bin: bins[p.ImportPath], names: names[p.ImportPath]})
+			fresh = append(fresh, &oracle{mod: m.mod, list: p, bin: bins[p.ImportPath], tests: tests[p.ImportPath]})
+		}
+	}
+	for _, o := range fresh {
+		for _, target := range sortedKeys(open) {
+			o.markNear(open[target])
 		}
 	}
 	if err := r.baselines(ctx, fresh, dependentWall); err != nil {
@@ -882,11 +903,63 @@ func (r *run) askDependents(ctx context.Context, m *modRun, next []*listed, open
 	if err := r.each(ctx, todo, func(ctx context.Context, mu *mutant) error { return r.ask(ctx, mu, fresh) }); err != nil {
 		return err
 	}
-	return r.verifyKillers(ctx, fresh)
+	if err := r.verifyKillers(ctx, fresh); err != nil {
+		return err
+	}
+	for _, o := range fresh {
+		switch {
+		case o.dead == runsNoTest:
+		case o.dead != "":
+			unasked(open, o.list.ImportPath+" was not asked: "+o.dead)
+		case len(o.late) > 0:
+			unasked(open, o.unheard())
+		}
+	}
+	return nil
+}
+
+// unasked says beside unnoticed mutants that not everybody was asked. They stay what they are: a change may not pass
+// because the time was too short to clear it.
+func unasked(open map[string][]*mutant, why string) {
+	for _, list := range open {
+		for _, mu := range list {
+			if mu.status == hollowtest.Survived || mu.status == hollowtest.NotCovered {
+				mu.reason = strings.TrimPrefix(mu.reason+"; "+why, "; ")
+			}
+		}
+	}
+}
+
+// unheard withdraws the verdict of mutants that nobody noticed, where tests of their own package are yet to answer: to
+// call those tests hollow takes all of them. Late tests of other packages are only named.
+func (r *run) unheard() {
+	for _, m := range r.mods {
+		for _, name := range sortedKeys(m.oracles) {
+			o := m.oracles[name]
+			if len(o.late) == 0 {
+				continue
+			}
+			open := make(map[string][]*mutant)
+			for _, mu := range r.mutants {
+				target := mu.file.pkg.list.ImportPath
+				switch {
+				case mu.file.pkg.mod != m.mod || mu.status != hollowtest.Survived && mu.status != hollowtest.NotCovered:
+				case target == name:
+					mu.status, mu.pending, mu.hint = hollowtest.Skipped, true, ""
+					mu.reason = "budget: no other test noticed it, and " + o.unheard()
+					r.problem(hollowtest.TimeLimit, o.unheard())
+				case slices.Contains(m.mod.dependents(target), name):
+					open[target] = append(open[target], mu)
+				}
+			}
+			unasked(open, o.unheard())
+		}
+	}
 }
 
 // finish writes the report.
 func (r *run) finish(interrupted bool) {
+	r.unheard()
 	for _, name := range sortedKeys(r.files) {
 		r.report.Files = append(r.report.Files, *r.files[name])
 	}

@@ -27,7 +27,7 @@ type oracle struct {
 	list *listed
 	bin  string
 
-	names    []string // of the tests in the source
+	tests    []testFunc // in the source
 	times    map[string]time.Duration
 	total    time.Duration // of a whole run, process included
 	rss      int64
@@ -39,6 +39,8 @@ type oracle struct {
 	infected map[int32]map[string]bool
 	red      []string // tests that fail without a mutant, always
 	dead     string   // why it answers nothing
+	// late names the tests that did not pass or fail within their time. What the others do not notice, these might.
+	late []string
 
 	alone sync.RWMutex // held for writing by the only run of a serial oracle
 
@@ -207,132 +209,6 @@ const (
 	decoy = 1 << 20
 )
 
-// baseline runs the tests without a mutant: once to record, and beside it once as they are. Tests that fail in one of two
-// quiet runs are flaky; tests that fail in both are red.
-func (r *runner) baseline(ctx context.Context, o *oracle, wall time.Duration) error {
-	o.flaky, o.kills, o.times = map[string]bool{}, map[string]int{}, map[string]time.Duration{}
-	record := func() (testOutput, hollowtest.ExecResult, error) {
-		res, exe, err := r.run(ctx, runSpec{o: o, suffix: recordSuffix, args: append(o.baseArgs(), "-test.parallel=1"), wall: wall, output: baselineOutput, keepLink: true})
-		if err != nil {
-			return testOutput{}, res, err
-		}
-		o.hits, o.reach, o.infected, o.ticks = map[int32]int64{}, map[int32]map[string]bool{}, map[int32]map[string]bool{}, 0
-		err = o.readLog(exe + ".log")
-		return parseOutput(res.Output), res, err
-	}
-	normal := func() (testOutput, hollowtest.ExecResult, error) {
-		res, _, err := r.run(ctx, runSpec{o: o, args: o.baseArgs(), wall: wall, output: baselineOutput})
-		return parseOutput(res.Output), res, err
-	}
-	type answer struct {
-		out testOutput
-		res hollowtest.ExecResult
-		err error
-	}
-	beside := make(chan answer, 1)
-	go func() {
-		out, res, err := normal()
-		beside <- answer{out, res, err}
-	}()
-	out, res, err := record()
-	second := <-beside
-	if err := errors.Join(err, second.err); err != nil {
-		return err
-	}
-	if res.TimedOut || second.res.TimedOut {
-		o.dead = "its tests take longer than " + wall.String()
-		return nil
-	}
-	if !green(out, res) || !green(second.out, second.res) {
-		// Once more, one after the other.
-		o.serial = true
-		first := failures(out, res)
-		other := failures(second.out, second.res)
-		if second.out, second.res, err = normal(); err != nil {
-			return err
-		}
-		if out, res, err = record(); err != nil {
-			return err
-		}
-		a, b := failures(second.out, second.res), failures(out, res)
-		if len(a) > 0 && len(b) > 0 {
-			for t := range a {
-				if b[t] {
-					o.red = append(o.red, t)
-				} else {
-					o.flaky[t] = true
-				}
-			}
-			sort.Strings(o.red)
-			if len(o.red) > 0 {
-				o.dead = "its tests fail without a mutant: " + strings.Join(o.red, ", ")
-				return nil
-			}
-		}
-		for _, set := range []map[string]bool{a, b} {
-			for t := range set {
-				o.flaky[t] = true
-			}
-		}
-		// A test that failed beside another process only is not flaky when it fails in both of those runs for that reason;
-		// one that failed once is.
-		for t := range first {
-			if !other[t] && len(first) > 0 && len(other) > 0 {
-				o.flaky[t] = true
-			}
-		}
-		if len(o.flaky) > 0 {
-			if second.out, second.res, err = normal(); err != nil {
-				return err
-			}
-			if out, res, err = record(); err != nil {
-				return err
-			}
-			if !green(out, res) || !green(second.out, second.res) {
-				o.dead = "its tests fail without a mutant now and then"
-				return nil
-			}
-		}
-	}
-	if !out.ran {
-		o.dead = "it runs no test"
-		return nil
-	}
-	for t, d := range out.passed {
-		o.times[t] = d
-	}
-	for t, d := range second.out.passed {
-		o.times[t] = d
-	}
-	o.total = second.res.Wall
-	o.rss = max(res.PeakRSS, second.res.PeakRSS)
-	return nil
-}
-
-func green(o testOutput, res hollowtest.ExecResult) bool {
-	return res.Exit != nil && *res.Exit == 0 && (o.green || o.noTests)
-}
-
-// failures names the tests that failed, or that ran when the process ended. A failure that no test can be blamed for is
-// blamed on the process.
-func failures(o testOutput, res hollowtest.ExecResult) map[string]bool {
-	set := map[string]bool{}
-	if green(o, res) {
-		return set
-	}
-	for _, t := range o.failed {
-		set[t] = true
-	}
-	if len(set) == 0 {
-		if o.running != "" {
-			set[o.running] = true
-		} else {
-			set["TestMain"] = true
-		}
-	}
-	return set
-}
-
 // readLog reads what a recording run wrote: tests with their numbers by process, reached and infected mutants, and counts.
 func (o *oracle) readLog(name string) error {
 	// The tests could have put anything in its place.
@@ -423,8 +299,11 @@ func (r *runner) try(ctx context.Context, o *oracle, id int32, tests []string) (
 		// In turn, parallel tests fail in the same order each time.
 		args = append(args, "-test.parallel=1")
 	}
-	if tests != nil && len(tests) < len(o.times) {
-		if pattern := quoteTests(tests); len(pattern) < 64<<10 {
+	if tests == nil && len(o.late) > 0 {
+		tests = sortedKeys(o.times)
+	}
+	if tests != nil && (len(tests) < len(o.times) || len(o.late) > 0) {
+		if pattern := quoteTests(tests); len(pattern) < longestPattern {
 			args = append(args, "-test.run="+pattern)
 		}
 	}
@@ -538,15 +417,15 @@ func (o *oracle) covering(m *mutant) (first, all []string, reached bool) {
 		return nil, nil, false
 	}
 	if set[""] {
-		return nil, nil, true
+		return nil, nil, len(o.times) > 0 || len(o.late) == 0
 	}
 	for t := range set {
-		if !o.flaky[t] {
+		if _, known := o.times[t]; !o.flaky[t] && (known || len(o.late) == 0) {
 			all = append(all, t)
 		}
 	}
 	if len(all) == 0 {
-		return nil, nil, true
+		return nil, nil, len(o.late) == 0
 	}
 	sort.Strings(all)
 	if m.infects {
