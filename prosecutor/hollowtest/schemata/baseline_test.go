@@ -2,6 +2,7 @@ package schemata_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,15 +10,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
 )
 
-// slowSuite is a module whose first test never ends.
+// slowSuite is a module whose first test never ends, and whose next ones take long.
 func slowSuite(t *testing.T, more string) string {
 	t.Helper()
+	var naps strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&naps, "func TestNap%02d(t *testing.T) { time.Sleep(time.Second) }\n", i)
+	}
 	return write(t, map[string]string{
 		"go.mod": "module ex.com/s\n\ngo 1.22\n",
-		"s.go":   "package s\n\nfunc Add(a, b int) int { return a + b }\n\nfunc Half(n int) int { return n / 2 }\n",
+		"s.go": `package s
+
+func Add(a, b int) int { return a + b }
+
+func Half(n int) int { return n / 2 }
+
+const start = 10
+
+func From(n int) int { return start + n }
+`,
 		"a_test.go": `package s
 
 import (
@@ -26,61 +42,76 @@ import (
 )
 
 func TestAsleep(t *testing.T) { time.Sleep(time.Hour) }
-` + more,
+` + naps.String() + more,
+		"help_test.go": "package s\n\nfunc sum() int { return Add(1, 2) }\n",
+		// Near for the name of its file.
 		"s_test.go": `package s
 
 import "testing"
 
 func TestAdd(t *testing.T) {
-	if Add(1, 2) != 3 {
+	if sum() != 3 {
 		t.Fatal()
 	}
 }
 
-func TestHalf(t *testing.T) { Half(4) }
+func TestFrom(t *testing.T) {
+	if f := From; f(1) != 11 {
+		t.Fatal()
+	}
+}
 `,
+		// Near for what it names.
+		"z_test.go": "package s\n\nimport \"testing\"\n\nfunc TestHalf(t *testing.T) { Half(4) }\n",
 	})
 }
 
 // A suite that does not fit into the budget says what it can: what some tests notice is noticed, and nobody is accused
-// before all tests of the package have answered.
+// before all tests of the package have answered. The tests that have most to say are heard.
 func TestSuiteBeyondTheBudget(t *testing.T) {
-	dir := slowSuite(t, "\nfunc TestOther(t *testing.T) {\n\tif Half(6) == 7 {\n\t\tt.Fatal()\n\t}\n}\n")
-	req := request(dir, allLines(t, dir, "s.go"))
+	dir := slowSuite(t, "")
+	req := request(dir, map[string][]int{"s.go": {3, 5, 7}})
 	req.Budget = 12 * time.Second
 	r := measure(t, req)
-	if r.Outcome != hollowtest.CouldNotMeasure || r.Problem != hollowtest.TimeLimit || !strings.Contains(r.Detail, "1 of the 4 tests of ex.com/s did not end") {
+	if r.Outcome != hollowtest.CouldNotMeasure || r.Problem != hollowtest.TimeLimit || !strings.Contains(r.Detail, "of the 44 tests of ex.com/s did not end") {
 		t.Errorf("outcome %s, problem %q: %s", r.Outcome, r.Problem, r.Detail)
 	}
-	killed := 0
+	killers := make(map[string]int)
 	for _, m := range r.Mutants {
 		switch {
-		case m.Line == 3 && m.Status == hollowtest.Killed && m.Killer == "TestAdd":
-			killed++
-		case m.Line == 5 && m.Status == hollowtest.Killed:
+		case m.Status == hollowtest.Killed:
+			killers[m.Killer]++
 		case m.Line == 5 && m.Status == hollowtest.Skipped && m.Pending && strings.Contains(m.Reason, "no other test noticed it"):
-			if strings.Join(m.Tests, " ") != "TestHalf TestOther" {
+			if strings.Join(m.Tests, " ") != "TestHalf" {
 				t.Errorf("tests %v", m.Tests)
 			}
+			killers[""]++
 		default:
 			t.Errorf("line %d: %s is %s (%s)", m.Line, m.Operator, m.Status, m.Reason)
 		}
 	}
-	if killed < 2 {
-		t.Errorf("%d mutants of Add were killed: %s", killed, show(r))
+	if d := cmp.Diff(map[string]int{"TestAdd": 2, "TestFrom": 1, "": 3}, killers); d != "" {
+		t.Error(d)
 	}
+}
 
-	req.Lines = map[string][]int{"s.go": {3}}
-	if r := measure(t, req); r.Outcome != hollowtest.KilledAll {
-		t.Errorf("the tests that end notice every mutant of Add: %s", show(r))
+// What the tests that end notice needs no others.
+func TestSuiteBeyondTheBudgetMayBeEnough(t *testing.T) {
+	dir := slowSuite(t, "")
+	for _, line := range []int{3, 7} { // behind switches, and built alone
+		req := request(dir, map[string][]int{"s.go": {line}})
+		req.Budget = 12 * time.Second
+		if r := measure(t, req); r.Outcome != hollowtest.KilledAll {
+			t.Errorf("line %d: %s", line, show(r))
+		}
 	}
 }
 
 func TestSuiteBeyondTheBudgetIsRedAllTheSame(t *testing.T) {
-	dir := slowSuite(t, "\nfunc TestRed(t *testing.T) { t.Fatal() }\n")
-	req := request(dir, map[string][]int{"s.go": {3}})
+	dir := slowSuite(t, "\nfunc TestHalfRed(t *testing.T) {\n\tHalf(1)\n\tt.Fatal()\n}\n")
+	req := request(dir, map[string][]int{"s.go": {5}})
 	req.Budget = 12 * time.Second
-	if r := measure(t, req); r.Problem != hollowtest.BaselineRed || !strings.Contains(r.Detail, "TestRed") {
+	if r := measure(t, req); r.Problem != hollowtest.BaselineRed || !strings.Contains(r.Detail, "TestHalfRed") {
 		t.Error(show(r))
 	}
 }
