@@ -145,7 +145,7 @@ func TestOutcomes(t *testing.T) {
 		{"budget ended in one of two files", hollowtest.Run{Files: []hollowtest.FileRun{{Path: "b.go", Generated: 1, Killed: 1}, {Path: "a.go", Generated: 9, Killed: 8}}},
 			config.HollowTest{}, prosecutor.Unavailable, hollowtest.WhyUnfinished, `"a.go"`},
 		{"unfinished beside a survivor", hollowtest.Run{Files: []hollowtest.FileRun{{Path: "a.go", Generated: 9, Killed: 5, Survived: 1}}}, config.HollowTest{},
-			prosecutor.Red, hollowtest.WhySurvivors, "9 mutants, 5 killed, 1 survived, 3 not tried"},
+			prosecutor.Red, hollowtest.WhySurvivors, "9 mutants, 5 killed, 1 survived, 3 pending"},
 		{"survivor before the time limit", hollowtest.Run{Problem: hollowtest.TimeLimit, Files: []hollowtest.FileRun{{Path: "a.go", Generated: 9, Survived: 1}}},
 			config.HollowTest{}, prosecutor.Red, hollowtest.WhySurvivors, "cut off"},
 		{"survivor under red tests", hollowtest.Run{Problem: hollowtest.BaselineRed, Detail: "TestA", Files: []hollowtest.FileRun{{Path: "a.go", Generated: 9, Survived: 1}}},

@@ -262,7 +262,7 @@ func summary(f FileRun, r Run) string {
 		word string
 	}{
 		{f.Killed, "killed"}, {f.TimedOut, "timed out"}, {f.Survived, "survived"}, {f.NotCovered, "not covered"}, {f.Invalid, "invalid"},
-		{f.Undetermined, "undetermined"}, {f.Skipped, "skipped"}, {f.selected() - f.tried(), "not tried"},
+		{f.Undetermined, "undetermined"}, {f.Skipped, "skipped"}, {f.selected() - f.tried(), "pending"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, strconv.Itoa(c.n)+" "+c.word)

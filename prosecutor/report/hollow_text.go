@@ -74,7 +74,7 @@ func hollowGroups(r *hollowtest.Report) []hollowGroup {
 			groups = append(groups, hollowGroup{title, lines})
 		}
 	}
-	add("Not tried", leftOver(r, func(m *hollowtest.Mutant) bool { return m.Pending }))
+	add("Pending", leftOver(r, func(m *hollowtest.Mutant) bool { return m.Pending }))
 	add("No answer", leftOver(r, func(m *hollowtest.Mutant) bool { return m.Status == hollowtest.Undetermined }))
 	add("Skipped", leftOver(r, func(m *hollowtest.Mutant) bool { return m.Status == hollowtest.Skipped && !m.Pending }))
 	var flaky, starved []string
@@ -87,6 +87,6 @@ func hollowGroups(r *hollowtest.Report) []hollowGroup {
 			starved = append(starved, OneLine(f.Path, 200))
 		}
 	}
-	add("Files that nothing was tried in", starved)
+	add("Files in which nothing was decided", starved)
 	return groups
 }

@@ -973,7 +973,7 @@ func (r *run) finish(interrupted bool) {
 			case interrupted:
 				m.reason = reasonInterrupted
 			case r.report.Problem != hollowtest.NoProblem:
-				m.reason = "not tried: " + string(r.report.Problem)
+				m.reason = "not tried: " + strings.ReplaceAll(string(r.report.Problem), "_", " ")
 			}
 		}
 		start := r.position(m.file, m.lo)
