@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
@@ -25,7 +28,7 @@ func readHollow(name string) ([]byte, error) {
 // hollowReport has a mutant of every status.
 func hollowReport() *hollowtest.Report {
 	r := &hollowtest.Report{
-		Files: []hollowtest.FileReport{{Path: "a.go"}, {Path: "b|`c`.js", Reason: "a <b>reason</b>"}},
+		Files: []hollowtest.FileReport{{Path: "a.go"}, {Path: "b|`c`.js", Reason: "a <b>reason</b>"}, {Path: "c.go"}},
 		Flaky: []string{"TestNow\x1b[31m"},
 	}
 	for i, s := range hollowtest.Statuses() {
@@ -37,6 +40,7 @@ func hollowReport() *hollowtest.Report {
 	r.Mutants[0].Killer = "TestF"
 	r.Mutants = append(r.Mutants,
 		hollowtest.Mutant{ID: "p", File: "a.go", Line: 5, Operator: "return_zero", Original: "return a", Mutated: "return 0", Status: hollowtest.Skipped, Pending: true, Reason: "budget"},
+		hollowtest.Mutant{ID: "q", File: "c.go", Line: 1, Operator: "return_zero", Original: "return c", Mutated: "return 0", Status: hollowtest.Skipped, Pending: true, Reason: "budget"},
 		hollowtest.Mutant{ID: "h", File: "b|`c`.js", Line: 1, Operator: "remove_call", Original: "@team `rm` </script>\x1b[2J", Mutated: "```", Status: hollowtest.Survived})
 	r.Conclude()
 	return r
@@ -162,6 +166,19 @@ func TestHollowTextAndMarkdown(t *testing.T) {
 			if !strings.Contains(strings.ReplaceAll(b.String(), "\t", "    "), strings.ReplaceAll(want, "\t", "    ")) {
 				t.Errorf("%s lacks %q:\n%s", name, want, b.String())
 			}
+		}
+		golden := filepath.Join("testdata", "hollow."+name)
+		if flag.Lookup("update").Value.String() == "true" {
+			if err := os.WriteFile(golden, b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatalf("%v (go test ./prosecutor/report -update writes it)", err)
+		}
+		if diff := cmp.Diff(string(file), b.String()); diff != "" {
+			t.Errorf("%s: -golden +got:\n%s", name, diff)
 		}
 		if strings.Contains(b.String(), "\x1b[2J") || strings.Contains(b.String(), "\x1b[31mTest") {
 			t.Errorf("%s lets a change write to the terminal", name)
