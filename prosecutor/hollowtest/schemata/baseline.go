@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -141,21 +142,13 @@ func (r *runner) baseline(ctx context.Context, o *oracle, limit time.Duration) e
 	}
 	late := func() bool { return recorded.res.TimedOut || plain.res.TimedOut }
 	if !late() && (!recorded.green() || !plain.green()) {
-		// Once more, one after the other.
+		// Once more, one after the other: what fails beside another process only is neither red nor flaky.
 		o.serial = true
-		first, other := recorded.failures(), plain.failures()
 		if recorded, plain, err = r.inTurn(ctx, o, wall); err != nil {
 			return err
 		}
 		if !late() {
 			o.blame(recorded.failures(), plain.failures())
-		}
-		// A test that failed beside another process only is not flaky when it fails in both of those runs for that reason;
-		// one that failed once is.
-		for t := range first {
-			if !other[t] && len(other) > 0 {
-				o.flaky[t] = true
-			}
 		}
 		if len(o.red) > 0 {
 			o.dead = "its tests fail without a mutant: " + strings.Join(o.red, ", ")
@@ -244,7 +237,7 @@ func (o *oracle) settle(recorded, plain answer, slow map[string]bool) bool {
 		if !twice || known || o.flaky[t] {
 			continue
 		}
-		if room -= len(quoteTests([]string{t})); room <= 0 {
+		if room -= patternLen(t); room <= 0 {
 			break
 		}
 		o.times[t] = plain.out.passed[t]
@@ -267,7 +260,7 @@ func (o *oracle) waiting(slow map[string]bool) []string {
 		if _, known := o.times[t.name]; known || o.flaky[t.name] || slow[t.name] {
 			continue
 		}
-		if room -= len(quoteTests([]string{t.name})); room <= 0 {
+		if room -= patternLen(t.name); room <= 0 {
 			break
 		}
 		if t.near {
@@ -281,6 +274,9 @@ func (o *oracle) waiting(slow map[string]bool) []string {
 	}
 	return others
 }
+
+// patternLen is what the name of a test adds to a pattern.
+func patternLen(name string) int { return len(regexp.QuoteMeta(name)) + 1 }
 
 // unheard says how much of the tests did not answer in time.
 func (o *oracle) unheard() string {
