@@ -2,7 +2,6 @@ package schemata_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,14 +14,11 @@ import (
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest"
 )
 
-// slowSuite is a module whose first test never ends, and whose next ones take long.
-func slowSuite(t *testing.T, more string) string {
+// slowSuite is a module whose first test never ends, and an executor that gives tests without a mutant a few seconds. What
+// it is asked for says which tests were heard first.
+func slowSuite(t *testing.T, more string) (string, *recorder) {
 	t.Helper()
-	var naps strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&naps, "func TestNap%02d(t *testing.T) { time.Sleep(time.Second) }\n", i)
-	}
-	return write(t, map[string]string{
+	dir := write(t, map[string]string{
 		"go.mod": "module ex.com/s\n\ngo 1.22\n",
 		"s.go": `package s
 
@@ -42,7 +38,9 @@ import (
 )
 
 func TestAsleep(t *testing.T) { time.Sleep(time.Hour) }
-` + naps.String() + more,
+
+func TestFar(t *testing.T) {}
+` + more,
 		"help_test.go": "package s\n\nfunc sum() int { return Add(1, 2) }\n",
 		// Near for the name of its file.
 		"s_test.go": `package s
@@ -64,16 +62,40 @@ func TestFrom(t *testing.T) {
 		// Near for what it names.
 		"z_test.go": "package s\n\nimport \"testing\"\n\nfunc TestHalf(t *testing.T) { Half(4) }\n",
 	})
+	exec := &recorder{adjust: func(c *hollowtest.Command) {
+		if c.Kind == hollowtest.TestCommand && !isMutant(*c) {
+			c.Wall = min(c.Wall, 4*time.Second)
+		}
+	}}
+	return dir, exec
+}
+
+// pieces are the tests that runs without a mutant were started for, in order.
+func pieces(r *recorder) []string {
+	var all []string
+	for _, c := range r.commands {
+		if !strings.HasSuffix(c.Argv[0], ".zz-record") {
+			continue
+		}
+		piece := "all"
+		for _, a := range c.Argv {
+			if p, ok := strings.CutPrefix(a, "-test.run="); ok {
+				piece = p
+			}
+		}
+		all = append(all, piece)
+	}
+	return all
 }
 
 // A suite that does not fit into the budget says what it can: what some tests notice is noticed, and nobody is accused
-// before all tests of the package have answered. The tests that have most to say are heard.
+// before all tests of the package have answered. The tests that have most to say are heard first.
 func TestSuiteBeyondTheBudget(t *testing.T) {
-	dir := slowSuite(t, "")
+	dir, exec := slowSuite(t, "")
 	req := request(dir, map[string][]int{"s.go": {3, 5, 7}})
-	req.Budget = 12 * time.Second
+	req.Exec = exec
 	r := measure(t, req)
-	if r.Outcome != hollowtest.CouldNotMeasure || r.Problem != hollowtest.TimeLimit || !strings.Contains(r.Detail, "of the 44 tests of ex.com/s did not end") {
+	if r.Outcome != hollowtest.CouldNotMeasure || r.Problem != hollowtest.TimeLimit || !strings.Contains(r.Detail, "1 of the 5 tests of ex.com/s did not end") {
 		t.Errorf("outcome %s, problem %q: %s", r.Outcome, r.Problem, r.Detail)
 	}
 	killers := make(map[string]int)
@@ -93,24 +115,28 @@ func TestSuiteBeyondTheBudget(t *testing.T) {
 	if d := cmp.Diff(map[string]int{"TestAdd": 2, "TestFrom": 1, "": 3}, killers); d != "" {
 		t.Error(d)
 	}
+	if d := cmp.Diff([]string{"all", "^(?:TestAdd|TestFrom|TestHalf)$", "^(?:TestFar)$"}, pieces(exec)); d != "" {
+		t.Error(d)
+	}
 }
 
-// What the tests that end notice needs no others.
+// What the tests that end notice needs no others. A mutant that is built alone meets the same tests as the others.
 func TestSuiteBeyondTheBudgetMayBeEnough(t *testing.T) {
-	dir := slowSuite(t, "")
-	for _, line := range []int{3, 7} { // behind switches, and built alone
-		req := request(dir, map[string][]int{"s.go": {line}})
-		req.Budget = 12 * time.Second
-		if r := measure(t, req); r.Outcome != hollowtest.KilledAll {
-			t.Errorf("line %d: %s", line, show(r))
-		}
+	dir, exec := slowSuite(t, "")
+	req := request(dir, map[string][]int{"s.go": {7}})
+	req.Exec = exec
+	if r := measure(t, req); r.Outcome != hollowtest.KilledAll {
+		t.Error(show(r))
+	}
+	if d := cmp.Diff([]string{"all", "^(?:TestAdd|TestFrom)$", "^(?:TestFar|TestHalf)$"}, pieces(exec)); d != "" {
+		t.Error(d)
 	}
 }
 
 func TestSuiteBeyondTheBudgetIsRedAllTheSame(t *testing.T) {
-	dir := slowSuite(t, "\nfunc TestHalfRed(t *testing.T) {\n\tHalf(1)\n\tt.Fatal()\n}\n")
+	dir, exec := slowSuite(t, "\nfunc TestHalfRed(t *testing.T) {\n\tHalf(1)\n\tt.Fatal()\n}\n")
 	req := request(dir, map[string][]int{"s.go": {5}})
-	req.Budget = 12 * time.Second
+	req.Exec = exec
 	if r := measure(t, req); r.Problem != hollowtest.BaselineRed || !strings.Contains(r.Detail, "TestHalfRed") {
 		t.Error(show(r))
 	}

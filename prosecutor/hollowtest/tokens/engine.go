@@ -431,7 +431,7 @@ func (r *run) finish(interrupted bool) {
 				m.Reason = "not tried: " + strings.ReplaceAll(string(r.report.Problem), "_", " ")
 			}
 		case m.Status == hollowtest.Survived:
-			m.Hint = hint(m.edit.op)
+			m.Hint = hint(m.edit.op, len(m.Tests) > 0)
 		}
 		r.report.Mutants = append(r.report.Mutants, m.Mutant)
 	}
@@ -448,20 +448,23 @@ func (r *run) finish(interrupted bool) {
 	r.report.Conclude()
 }
 
-// hint says which assertion is missing.
-func hint(op Operator) string {
+// hint says which assertion is missing. Only where tests were recorded is it known that they run the place.
+func hint(op Operator, reached bool) string {
 	switch op {
 	case Boundary:
 		return "no test checks what happens when both sides are equal"
 	case Negation, LogicalSwap, RemoveNot, Membership, NegateCondition, BoolLiteral:
 		return "no test checks both outcomes of the condition"
-	case RemoveCall, RemoveAssign:
-		return "the tests run it, and nothing they check depends on its effect"
 	case ReturnZero:
 		return "no test checks the returned value"
-	default:
-		return "the tests run it, and none checks what comes of it"
 	}
+	switch {
+	case !reached:
+		return "no test runs it, or none checks what comes of it"
+	case op == RemoveCall || op == RemoveAssign:
+		return "the tests run it, and nothing they check depends on its effect"
+	}
+	return "the tests run it, and none checks what comes of it"
 }
 
 func sortedKeys[K ~string, V any](m map[K]V) []K {

@@ -188,3 +188,24 @@ func FuzzGenerate(f *testing.F) {
 		}
 	})
 }
+
+func TestHints(t *testing.T) {
+	for _, c := range []struct {
+		op      Operator
+		reached bool
+		want    string
+	}{
+		{Boundary, true, "no test checks what happens when both sides are equal"},
+		{LogicalSwap, false, "no test checks both outcomes of the condition"},
+		{ReturnZero, true, "no test checks the returned value"},
+		{RemoveCall, true, "the tests run it, and nothing they check depends on its effect"},
+		{RemoveAssign, true, "the tests run it, and nothing they check depends on its effect"},
+		{RemoveCall, false, "no test runs it, or none checks what comes of it"},
+		{Arithmetic, true, "the tests run it, and none checks what comes of it"},
+		{Arithmetic, false, "no test runs it, or none checks what comes of it"},
+	} {
+		if got := hint(c.op, c.reached); got != c.want {
+			t.Errorf("%s, reached %t: %q", c.op, c.reached, got)
+		}
+	}
+}
