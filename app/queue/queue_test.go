@@ -146,6 +146,8 @@ func TestConformance(t *testing.T) {
 			{"measure", testMeasure},
 			{"measure, abandoned", testMeasureAbandoned},
 			{"measure, unwanted", testMeasureUnwanted},
+			{"measure, wanted by what follows", testMeasureFollowUp},
+			{"measure, unwanted elsewhere", testMeasureElsewhere},
 			{"supersede", testSupersede},
 			{"follow up", testFollowUp},
 			{"a late check run", testLateCheckRun},

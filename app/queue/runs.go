@@ -55,14 +55,8 @@ func judge(r store.Run) JudgeArgs {
 // cancelled, with what is measured for nobody else, and publish jobs conclude what check runs there are.
 func Ended(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
 	for _, r := range runs {
-		measuring, err := tx.DropMeasurements(ctx, r.RepoID, r.Head)
-		if err != nil {
+		if err := unmeasure(ctx, q, tx, r); err != nil {
 			return err
-		}
-		for _, job := range measuring {
-			if err := q.CancelTx(ctx, tx, job); err != nil {
-				return err
-			}
 		}
 		if err := q.CancelTx(ctx, tx, r.JudgeJob); err != nil {
 			return err
@@ -88,7 +82,8 @@ func publish(ctx context.Context, q Queue, tx *store.Tx, run int64) error {
 	return tx.SetPublishJob(ctx, run, job)
 }
 
-// Finish records what a worker found, enqueues the publish job, and submits a run for the news that came meanwhile, if any.
+// Finish records what a worker found, enqueues the publish job, submits a run for the news that came meanwhile, if any, and ends
+// what is measured for nobody else.
 // The ruling of the ledger belongs into the same transaction. The error is *store.NotLiveError when the run is not the
 // worker's any more; then the transaction must not be committed.
 func Finish(ctx context.Context, q Queue, tx *store.Tx, run store.Run, v store.Verdict) (store.Finished, error) {
@@ -99,17 +94,25 @@ func Finish(ctx context.Context, q Queue, tx *store.Tx, run store.Run, v store.V
 	if err := publish(ctx, q, tx, run.ID); err != nil {
 		return store.Finished{}, err
 	}
-	return f, followUp(ctx, q, tx, f)
+	return f, after(ctx, q, tx, f)
 }
 
-// Skip records that a run has nothing to publish, and submits a run for the news that came meanwhile, if any. A run that has
-// a check run under way must not be skipped.
+// Skip is Finish for a run that has nothing to publish. One that has a check run under way must not be skipped.
 func Skip(ctx context.Context, q Queue, tx *store.Tx, run store.Run, reason string) (store.Finished, error) {
 	f, err := tx.SkipRun(ctx, run, reason)
 	if err != nil {
 		return store.Finished{}, err
 	}
-	return f, followUp(ctx, q, tx, f)
+	return f, after(ctx, q, tx, f)
+}
+
+// after does what follows from the end of a run by its worker. What is measured is looked at last, since the run that follows
+// has the same head and may want it.
+func after(ctx context.Context, q Queue, tx *store.Tx, f store.Finished) error {
+	if err := followUp(ctx, q, tx, f); err != nil {
+		return err
+	}
+	return unmeasure(ctx, q, tx, f.Run)
 }
 
 func followUp(ctx context.Context, q Queue, tx *store.Tx, f store.Finished) error {
