@@ -136,13 +136,7 @@ func TestDismissButton(t *testing.T) {
 // The buttons of the check run: explain replies once, however often it is pressed.
 func TestExplainButton(t *testing.T) {
 	w := apptest.New(t)
-	repo := sample(w)
-	repo.Collaborator("maintainer", "write")
-	sha := repo.Commit("leak", "Settings", map[string]string{"a.env": leak})
-	w.Settle()
-	pr := repo.OpenPR(githubtest.PR{Title: "Settings", Head: "leak", Author: "dev"})
-	w.Settle()
-	c := concluded(t, w, repo, sha, "failure")
+	repo, pr, c := leaked(t, w)
 	before := len(pr.IssueComments())
 	repo.RequestAction(c.ID, "explain", "maintainer")
 	repo.RequestAction(c.ID, "explain", "maintainer")
@@ -152,7 +146,7 @@ func TestExplainButton(t *testing.T) {
 	}
 	repo.RequestAction(c.ID, "run_again", "maintainer")
 	w.Settle()
-	if n := len(w.CheckRuns(repo, sha)); n != 2 {
+	if n := len(w.CheckRuns(repo, pr.HeadSHA())); n != 2 {
 		t.Errorf("%d check runs after the button, want a new one\n%s", n, w.Logs)
 	}
 }

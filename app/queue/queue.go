@@ -56,8 +56,8 @@ type Queue interface {
 
 // Options of a queue. The zero value is ready for use; the workers are set by Handle.
 type Options struct {
-	// How many jobs of each kind this process does at the same time: judge (8), publish (4), resolve and command together (4),
-	// measure (1).
+	// How many jobs of each kind this process does at the same time: judge (8), publish (4), resolve, command and explain
+	// together (4), measure (1).
 	Judges, Publishers, Controllers, Measurers int
 	// JudgeTimeout is how long a judge job may run (10m), MeasureTimeout how long a measure job (30m), Timeout how long any
 	// other one (2m). A job that seems to run for longer, and for two minutes longer than a judge job may, is taken for dead.
@@ -175,6 +175,7 @@ func New(ctx context.Context, st *store.Store, o Options) (*River, error) {
 		river.AddWorkerSafely(workers, &worker[PublishArgs]{q: q, pick: func(w *Workers) func(context.Context, PublishArgs) error { return w.Publish }}),
 		river.AddWorkerSafely(workers, &worker[ResolveArgs]{q: q, pick: func(w *Workers) func(context.Context, ResolveArgs) error { return w.Resolve }}),
 		river.AddWorkerSafely(workers, &worker[CommandArgs]{q: q, pick: func(w *Workers) func(context.Context, CommandArgs) error { return w.Command }}),
+		river.AddWorkerSafely(workers, &worker[ExplainArgs]{q: q, pick: func(w *Workers) func(context.Context, ExplainArgs) error { return w.Explain }}),
 		river.AddWorkerSafely(workers, &worker[MeasureArgs]{q: q, pick: func(w *Workers) func(context.Context, MeasureArgs) error { return w.Measure }}),
 	)
 	if err != nil {
@@ -266,7 +267,7 @@ func (q *River) Wake(ctx context.Context, id int64) error {
 
 // Start implements Queue.
 func (q *River) Start(ctx context.Context) error {
-	if q.workers.Judge == nil || q.workers.Publish == nil || q.workers.Resolve == nil || q.workers.Command == nil || q.workers.Measure == nil {
+	if q.workers.Judge == nil || q.workers.Publish == nil || q.workers.Resolve == nil || q.workers.Command == nil || q.workers.Explain == nil || q.workers.Measure == nil {
 		return errors.New("the queue was started without its workers")
 	}
 	q.mu.Lock()

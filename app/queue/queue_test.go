@@ -40,6 +40,7 @@ func idle() Workers {
 		Publish: func(context.Context, PublishArgs) error { return nil },
 		Resolve: func(context.Context, ResolveArgs) error { return nil },
 		Command: func(context.Context, CommandArgs) error { return nil },
+		Explain: func(context.Context, ExplainArgs) error { return nil },
 		Measure: func(context.Context, MeasureArgs) error { return nil },
 	}
 }
@@ -360,28 +361,36 @@ func rows(t *testing.T, q *River, table string) int {
 	return n
 }
 
-// testPublishAgain enqueues a publish job while one like it runs, which may have read the run before it changed.
+// testPublishAgain enqueues a job while one like it runs, which may have read what it is about before that changed.
 func testPublishAgain(t *testing.T, d storetest.Database) {
 	q := newQueue(t, d.Open(t), quick())
 	began, release := make(chan struct{}, 10), make(chan struct{}, 10)
-	w := idle()
-	w.Publish = func(context.Context, PublishArgs) error {
+	work := func() error {
 		began <- struct{}{}
 		<-release
 		return nil
 	}
+	w := idle()
+	w.Publish = func(context.Context, PublishArgs) error { return work() }
+	w.Resolve = func(context.Context, ResolveArgs) error { return work() }
+	w.Explain = func(context.Context, ExplainArgs) error { return work() }
+	w.Measure = func(context.Context, MeasureArgs) error { return work() }
 	begin(t, q, w)
-	first := enqueue(t, q, PublishArgs{RunID: 1})
-	receive(t, began, "first call")
-	if again := enqueue(t, q, PublishArgs{RunID: 1}); again != first {
-		t.Errorf("job %d was enqueued beside %d, which runs", again, first)
-	}
-	release <- struct{}{}
-	receive(t, began, "second call")
-	release <- struct{}{}
-	until(t, "the job was completed", func() bool { return state(t, q, first) == "completed" })
-	if len(began) > 0 {
-		t.Error("it was published a third time")
+	for _, job := range []Job{PublishArgs{RunID: 1}, ResolveArgs{RepoID: 1}, ExplainArgs{RunID: 1}, MeasureArgs{Measurement: 1}} {
+		t.Run(job.Kind(), func(t *testing.T) {
+			first := enqueue(t, q, job)
+			receive(t, began, "first call")
+			if again := enqueue(t, q, job); again != first {
+				t.Errorf("job %d was enqueued beside %d, which runs", again, first)
+			}
+			release <- struct{}{}
+			receive(t, began, "second call")
+			release <- struct{}{}
+			until(t, "the job was completed", func() bool { return state(t, q, first) == "completed" })
+			if len(began) > 0 {
+				t.Error("it was done a third time")
+			}
+		})
 	}
 }
 

@@ -162,7 +162,7 @@ func (q *River) wakeOne(ctx context.Context, tx *store.Tx, id int64) error {
 	}
 	for _, stmt := range []string{
 		`UPDATE river_job SET state = 'available', finalized_at = NULL, scheduled_at = ` + q.words().now + ` WHERE id = $1
-			AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind IN ('publish', 'resolve', 'measure')
+			AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind IN ('publish', 'resolve', 'explain', 'measure')
 				AND NOT EXISTS (SELECT 1 FROM river_job o WHERE o.unique_key = river_job.unique_key AND o.id <> river_job.id AND o.state IN ` + liveJobs + `))`,
 		`DELETE FROM queue_wakes WHERE job_id = $1`,
 	} {
