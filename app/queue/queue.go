@@ -79,7 +79,8 @@ type Options struct {
 	quick bool
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns the options with the defaults in place of what is not set.
+func (o Options) WithDefaults() Options {
 	number := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d
@@ -149,7 +150,7 @@ var _ Queue = (*River)(nil)
 
 // New makes a queue over the store's database and brings its tables up to date. It does not work yet.
 func New(ctx context.Context, st *store.Store, o Options) (*River, error) {
-	q := &River{st: st, o: o.withDefaults(), id: uuid.NewString()}
+	q := &River{st: st, o: o.WithDefaults(), id: uuid.NewString()}
 	var driver riverdriver.Driver[*sql.Tx]
 	if st.Dialect() == store.Postgres {
 		driver = riverdatabasesql.NewWithPgxListener(st.DB(), st.Listener())
