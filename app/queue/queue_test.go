@@ -674,16 +674,41 @@ func testMetrics(t *testing.T, d storetest.Database) {
 	if err != nil || s.Waiting() != 1 || s.Sleeping() != 1 || s.Running() != 0 || s.Oldest < 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
+	gathered := func() (n map[string]int, up float64) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = map[string]int{}
+		for _, f := range families {
+			n[f.GetName()] = len(f.GetMetric())
+			if f.GetName() == "prosecutor_database_up" {
+				up = f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		return n, up
 	}
-	got := map[string]int{}
-	for _, f := range families {
-		got[f.GetName()] = len(f.GetMetric())
+	all := map[string]int{
+		"prosecutor_database_up": 1, "prosecutor_queue_jobs": 2, "prosecutor_queue_oldest_due_seconds": 1, "prosecutor_queue_processes": 1,
+		"prosecutor_queue_jobs_recovered_total": 1,
 	}
-	if diff := cmp.Diff(map[string]int{"prosecutor_queue_jobs": 2, "prosecutor_queue_oldest_due_seconds": 1, "prosecutor_queue_processes": 1, "prosecutor_queue_jobs_recovered_total": 1}, got); diff != "" {
-		t.Error(diff)
+	if n, up := gathered(); up != 1 || !cmp.Equal(all, n) {
+		t.Errorf("up %v: %s", up, cmp.Diff(all, n))
+	}
+	rename := func(from, to string) {
+		t.Helper()
+		if _, err := q.st.DB().ExecContext(t.Context(), `ALTER TABLE `+from+` RENAME TO `+to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename("river_job", "away")
+	if n, up := gathered(); up != 0 || !cmp.Equal(map[string]int{"prosecutor_database_up": 1, "prosecutor_queue_jobs_recovered_total": 1}, n) {
+		t.Errorf("while the jobs cannot be counted: up %v, %v", up, n)
+	}
+	rename("away", "river_job")
+	if n, up := gathered(); up != 1 || !cmp.Equal(all, n) {
+		t.Errorf("when they can be again: up %v, %v", up, n)
 	}
 	o.Registry = registry
 	if _, err := New(t.Context(), q.st, o); err == nil {
