@@ -161,7 +161,7 @@ func testMeasureUnwanted(t *testing.T, d storetest.Database) {
 		}},
 		{"uninstalled", func(ctx context.Context, tx *store.Tx, r store.Run) error {
 			runs, err := tx.CancelInstallation(ctx, r.Installation, "uninstalled")
-			return errors.Join(err, Ended(ctx, q, tx, runs))
+			return errors.Join(err, Abandoned(ctx, q, tx, runs))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

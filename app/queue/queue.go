@@ -45,7 +45,8 @@ type Queue interface {
 	LiveTx(ctx context.Context, tx *store.Tx, id int64) (bool, error)
 	// Stats counts the jobs.
 	Stats(ctx context.Context) (Stats, error)
-	// Orphans returns the ids of runs that are live or unpublished, and that no job is at.
+	// Orphans returns the ids of runs that are live or unpublished, and that no job is at. What cannot be published, because we
+	// may not act for the repository, is none until we may.
 	Orphans(ctx context.Context) ([]int64, error)
 	// Start begins to work, until Stop. Handle must have been called.
 	Start(ctx context.Context) error

@@ -51,7 +51,7 @@ func judge(r store.Run) JudgeArgs {
 	return JudgeArgs{RepoID: r.RepoID, PR: r.PR, Head: r.Head, Generation: r.Generation, RunID: r.ID}
 }
 
-// Ended does with the jobs what follows from the end of runs, as the store's Cancel methods return them: judge jobs are
+// Ended does with the jobs what follows from the end of runs, as the store's CancelPull and CancelGroup return them: judge jobs are
 // cancelled, with what is measured for nobody else, and publish jobs conclude what check runs there are.
 func Ended(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
 	for _, r := range runs {
@@ -69,6 +69,22 @@ func Ended(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
 		}
 		if err := q.CancelTx(ctx, tx, r.PublishJob); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Abandoned does with the jobs what follows when we may not act for a repository any more, with the runs that the store's
+// CancelInstallation and CancelRepository return: all are cancelled. Orphans finds what is to be published when we may again.
+func Abandoned(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
+	for _, r := range runs {
+		if err := unmeasure(ctx, q, tx, r); err != nil {
+			return err
+		}
+		for _, job := range []int64{r.JudgeJob, r.PublishJob} {
+			if err := q.CancelTx(ctx, tx, job); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -203,7 +219,7 @@ func SetCheckRun(ctx context.Context, q Queue, tx *store.Tx, run, checkRunID int
 
 // Resume takes up a run that Orphans has found: a live one gets a judge job again, any other one a publish job.
 func Resume(ctx context.Context, q Queue, tx *store.Tx, run int64) error {
-	r, err := tx.Run(ctx, run)
+	r, err := tx.Rehome(ctx, run)
 	if err != nil {
 		return err
 	}

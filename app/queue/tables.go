@@ -186,7 +186,7 @@ func (q *River) LiveTx(ctx context.Context, tx *store.Tx, id int64) (bool, error
 func (q *River) Orphans(ctx context.Context) ([]int64, error) {
 	query := `SELECT r.id FROM runs r WHERE
 		r.state IN ('queued', 'judging', 'waiting') AND NOT EXISTS (SELECT 1 FROM river_job j WHERE j.id = r.judge_job AND j.state IN ` + liveJobs + `)
-		OR r.state NOT IN ('queued', 'judging', 'waiting') AND r.published_at = 0
+		OR r.state NOT IN ('queued', 'judging', 'waiting') AND r.published_at = 0 AND r.repo_id NOT IN (` + store.OutOfReach + `)
 			AND NOT EXISTS (SELECT 1 FROM river_job j WHERE j.kind = 'publish' AND j.state IN ` + liveJobs + ` AND ` + q.words().runID + ` = r.id) ORDER BY r.id`
 	rows, err := q.st.Reader().QueryContext(ctx, query)
 	if err != nil {
