@@ -314,7 +314,7 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 		if pull.Author == "" || strings.EqualFold(pull.Author, login) && !allowed {
 			return "refused: the policy does not let an author dismiss", nil
 		}
-		r.Command = command.Command{Kind: command.Dismiss, FindingID: finding, Reason: "dismissed with the button of the check run"}
+		r.Command = command.Command{Kind: command.Dismiss, FindingID: finding, Reason: login + " pressed Dismiss for finding " + finding + ", which takes no reason"}
 		if why := undismissable([]store.Run{run}, r); why != "" {
 			return "refused: " + why, nil
 		}

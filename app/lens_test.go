@@ -119,6 +119,9 @@ func TestDismissButton(t *testing.T) {
 			for _, a := range c.Actions {
 				if a.Label == "Dismiss" {
 					dismiss = a.Identifier
+					if id := strings.TrimPrefix(dismiss, "dismiss:"); a.Description != "Dismiss "+id+" without a reason" {
+						t.Errorf("the button says %q", a.Description)
+					}
 				}
 			}
 			if dismiss == "" {
@@ -128,6 +131,10 @@ func TestDismissButton(t *testing.T) {
 			w.Settle()
 			if c := latest(w, repo, sha); c.Conclusion != tt.want {
 				t.Errorf("check run %s %q after the button, want %s\n%s", c.Conclusion, c.Title, tt.want, w.Logs)
+			}
+			said := tt.by + " pressed Dismiss for finding " + strings.TrimPrefix(dismiss, "dismiss:") + ", which takes no reason"
+			if shown := strings.Contains(latest(w, repo, sha).Summary, said); shown != (tt.want == "success") {
+				t.Errorf("shown as dismissed with %q: %v\n%s", said, shown, latest(w, repo, sha).Summary)
 			}
 		})
 	}
