@@ -118,10 +118,9 @@ func (a *App) threadFinding(ctx context.Context, d store.Delivery, c command.Com
 }
 
 func (a *App) comment(ctx context.Context, d store.Delivery, repo *github.Repository, pr int, author string) command.Comment {
-	attempt, _ := queue.Attempt(ctx)
 	return command.Comment{
 		Installation: d.Installation, RepoID: repo.GetID(), Owner: repo.GetOwner().GetLogin(), Repo: repo.GetName(),
-		PR: pr, Author: author, Attempt: attempt,
+		PR: pr, Author: author, Attempt: queue.Begun(ctx),
 	}
 }
 

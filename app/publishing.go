@@ -69,8 +69,7 @@ func (a *App) show(ctx context.Context, run store.Run) (publish.Published, strin
 			out.CheckRunID = id
 			return out, string(pub.Conclusion), err
 		}
-		attempt, _ := queue.Attempt(ctx)
-		pub.Attempt, pub.CheckRunID, pub.CommentID = attempt, run.CheckRunID, a.sticky(ctx, run)
+		pub.Attempt, pub.CheckRunID, pub.CommentID = queue.Begun(ctx), run.CheckRunID, a.sticky(ctx, run)
 		published, err := a.publisher.Publish(ctx, target, pub)
 		return published, string(pub.Conclusion), err
 	case store.RunSuperseded:

@@ -148,6 +148,31 @@ func TestExplanationIsNeitherLostNorDoubled(t *testing.T) {
 	}
 }
 
+// A process dies when it has replied and before it has recorded that: whoever takes the job up finds the reply.
+func TestAReplyThatOutlivedItsProcessIsNotDoubled(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	_, pr, _ := leaked(t, w)
+	before := len(pr.IssueComments())
+	pr.Comment("maintainer", "/prosecute explain")
+	w.Settle()
+	// What is left of a job whose process has died: it is there again, and its attempt does not count.
+	for _, stmt := range []string{
+		`UPDATE deliveries SET state = 'enqueued', finished_at = 0 WHERE event = 'issue_comment'`,
+		`UPDATE river_job SET state = 'available', finalized_at = NULL, attempt = attempt - 1 WHERE kind = 'command'`,
+	} {
+		if _, err := w.Store.DB().ExecContext(context.Background(), stmt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Until(func() bool { return completed(t, w, "command") == 1 })
+	w.Settle()
+	if n := len(pr.IssueComments()) - before; n != 2 {
+		t.Errorf("%d comments, want the command and one reply\n%s", n, w.Logs)
+	}
+	settled(t, w)
+}
+
 const commentsRoute = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
 
 // leaked is a pull request that is sent back, with its check run.

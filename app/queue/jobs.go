@@ -166,6 +166,7 @@ type attemptKey struct{}
 type attempt struct {
 	job   int64
 	n, of int
+	begun int
 }
 
 // Attempt is which attempt of its job a worker is called for, from 1, and how many there are at most. It is 0, 0 outside of a
@@ -173,6 +174,13 @@ type attempt struct {
 func Attempt(ctx context.Context) (n, of int) {
 	a, _ := ctx.Value(attemptKey{}).(attempt)
 	return a.n, a.of
+}
+
+// Begun is how often a worker was called for its job so far, from 1, whether the attempt counted or not: an attempt that died with
+// its process, or was put off, does not, and may have done a part. It is 0 outside of a worker.
+func Begun(ctx context.Context) int {
+	a, _ := ctx.Value(attemptKey{}).(attempt)
+	return a.begun
 }
 
 // JobID is the job that a worker, or GaveUp, is called for; 0 outside of those.
@@ -208,7 +216,7 @@ func (w *worker[T]) Work(ctx context.Context, job *river.Job[T]) error {
 		return err
 	}
 	began := time.Now()
-	ctx = context.WithValue(ctx, attemptKey{}, attempt{job.ID, job.Attempt, job.MaxAttempts})
+	ctx = context.WithValue(ctx, attemptKey{}, attempt{job.ID, job.Attempt, job.MaxAttempts, len(job.AttemptedBy)})
 	err := w.run(ctx, job.Args)
 	w.q.metrics.observe(job.Kind, err, time.Since(began))
 	var snooze *snoozeError
