@@ -50,6 +50,8 @@ type Options struct {
 	// ReconcileAfter is how long ago a pull request must have changed before its missing check run counts as missed (2m): a
 	// younger one has its webhook under way.
 	ReconcileAfter time.Duration
+	// ReadingTime is how long a judge job may read its case, and then rule on it (10m). Its judges have what time they need.
+	ReadingTime time.Duration
 }
 
 // App is the running GitHub App. It is safe for concurrent use.
@@ -63,6 +65,7 @@ type App struct {
 	commands  *command.Handler
 	panel     *panel.Panel
 	pool      *judge.Pool
+	bench     bench
 	hook      http.Handler
 	static    bool
 	log       zerolog.Logger
@@ -90,6 +93,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	if a.o.ReconcileAfter <= 0 {
 		a.o.ReconcileAfter = 2 * time.Minute
+	}
+	if a.o.ReadingTime <= 0 {
+		a.o.ReadingTime = 10 * time.Minute
 	}
 	if a.o.HollowTest == (config.HollowTestServer{}) {
 		a.o.HollowTest = config.DefaultServer().HollowTest
@@ -120,14 +126,19 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if qo.Measurers == 0 {
 		qo.Measurers = a.o.HollowTest.Concurrency
 	}
+	if qo.JudgeTimeout == 0 {
+		qo.JudgeTimeout = longestJudging + 2*a.o.ReadingTime // a judge job has an allowance of its own
+	}
 	if qo.MeasureTimeout == 0 {
 		qo.MeasureTimeout = time.Duration(a.o.HollowTest.MaxBudget) + fetchTime
 	}
+	qo = qo.WithDefaults()
+	a.bench = bench{judges: a.pool.Infos(), limits: o.Limits, workers: qo.Judges}
 	if a.queue, err = queue.New(ctx, o.Store, qo); err != nil {
 		return nil, err
 	}
 	a.queue.Handle(queue.Workers{
-		Judge: a.judge, Publish: a.publish, Resolve: a.resolving(), Command: a.command, Measure: a.measure, GaveUp: a.gaveUp,
+		Judge: a.judge, Publish: a.publish, Resolve: a.resolving(), Command: a.command, Explain: a.explain, Measure: a.measure, GaveUp: a.gaveUp,
 	})
 	a.hook, err = webhook.New(webhook.Options{
 		Secrets: o.Secrets, Store: o.Store, Queue: a.queue, AppID: o.AppID, Login: o.Slug + "[bot]", Logger: logs, Registry: o.Registry,

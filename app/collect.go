@@ -139,7 +139,7 @@ func (w *judging) uncollected(ctx context.Context, err error) error {
 			if err != nil {
 				return err
 			}
-			return queue.Ended(ctx, w.a.queue, tx, runs)
+			return queue.Abandoned(ctx, w.a.queue, tx, runs)
 		})
 	}
 	return w.cancel(ctx, gone.Error())

@@ -32,11 +32,17 @@ func (a *App) command(ctx context.Context, job queue.CommandArgs) error {
 		return nil
 	}
 	reason, err := a.commanded(ctx, d)
+	if errors.Is(err, errHandedOn) {
+		return nil
+	}
 	if err != nil {
 		return settle(err)
 	}
 	return a.store.InTx(ctx, func(tx *store.Tx) error { return tx.SetDelivery(ctx, d.ID, store.Done, reason) })
 }
+
+// errHandedOn says that another job is at the delivery of a command, and settles it.
+var errHandedOn = errors.New("another job carries it out")
 
 func (a *App) commanded(ctx context.Context, d store.Delivery) (string, error) {
 	switch d.Event {
@@ -112,10 +118,9 @@ func (a *App) threadFinding(ctx context.Context, d store.Delivery, c command.Com
 }
 
 func (a *App) comment(ctx context.Context, d store.Delivery, repo *github.Repository, pr int, author string) command.Comment {
-	attempt, _ := queue.Attempt(ctx)
 	return command.Comment{
 		Installation: d.Installation, RepoID: repo.GetID(), Owner: repo.GetOwner().GetLogin(), Repo: repo.GetName(),
-		PR: pr, Author: author, Attempt: attempt,
+		PR: pr, Author: author, Attempt: queue.Begun(ctx),
 	}
 }
 
@@ -308,17 +313,16 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 		if pull.Author == "" || strings.EqualFold(pull.Author, login) && !allowed {
 			return "refused: the policy does not let an author dismiss", nil
 		}
-		r.Command = command.Command{Kind: command.Dismiss, FindingID: finding, Reason: "dismissed with the button of the check run"}
+		r.Command = command.Command{Kind: command.Dismiss, FindingID: finding, Reason: login + " pressed Dismiss for finding " + finding + ", which takes no reason"}
 		if why := undismissable([]store.Run{run}, r); why != "" {
 			return "refused: " + why, nil
 		}
 	}
 	if action == publish.ActionExplain {
-		doc := Report(run)
-		if doc == nil {
-			return "there is no decision to explain", nil
+		if run.IsGroup() || Report(run) == nil {
+			return "there is nothing to explain", nil
 		}
-		return "explained to " + login, a.publisher.Say(ctx, targetOf(ctx, run), fmt.Sprintf("explain %d", run.CheckRunID), command.Explanation(doc))
+		return "", a.explaining(ctx, d, run)
 	}
 	if run.IsGroup() {
 		return action + " by " + login, a.store.InTx(ctx, func(tx *store.Tx) error {
@@ -336,4 +340,46 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 		return "refused: " + refused.why, nil
 	}
 	return action + " by " + login, err
+}
+
+// explaining hands the delivery of a press on to the job that explains the run, so that presses that come at once, to whichever
+// processes, make one comment.
+func (a *App) explaining(ctx context.Context, d store.Delivery, run store.Run) error {
+	err := a.store.InTx(ctx, func(tx *store.Tx) error {
+		job, err := a.queue.EnqueueTx(ctx, tx, queue.ExplainArgs{RunID: run.ID})
+		if err != nil {
+			return err
+		}
+		return tx.SetDeliveryJob(ctx, d.ID, job)
+	})
+	if err != nil {
+		return err
+	}
+	return errHandedOn
+}
+
+// explain carries an explain job out.
+func (a *App) explain(ctx context.Context, job queue.ExplainArgs) error {
+	run, err := a.store.Run(ctx, job.RunID)
+	if err != nil && !ended(err) {
+		return err
+	}
+	if doc := Report(run); doc != nil {
+		err := a.publisher.Say(ctx, targetOf(ctx, run), fmt.Sprintf("explain %d", run.CheckRunID), command.Explanation(doc))
+		if err != nil {
+			return settle(err)
+		}
+	}
+	return a.store.InTx(ctx, func(tx *store.Tx) error {
+		presses, err := tx.DeliveriesOfJob(ctx, queue.JobID(ctx))
+		if err != nil {
+			return err
+		}
+		for _, d := range presses {
+			if err := tx.SetDelivery(ctx, d, store.Done, "explained"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

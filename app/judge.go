@@ -38,14 +38,21 @@ func (a *App) judge(ctx context.Context, job queue.JudgeArgs) error {
 	if err != nil {
 		return err
 	}
-	w := &judging{a: a, run: run}
-	return settle(w.do(ctx))
+	ctx, allowed, done := allow(ctx, a.o.ReadingTime)
+	defer done()
+	w := &judging{a: a, run: run, time: allowed}
+	err = settle(w.do(ctx))
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), errTooLong) {
+		return fmt.Errorf("judging run %d: %w", run.ID, errTooLong)
+	}
+	return err
 }
 
 // judging is one beginning of one run.
 type judging struct {
 	a    *App
 	run  store.Run
+	time *allowance
 	file *casefile.File
 	id   convergence.Case
 	said []keptLens // by the lenses
@@ -160,7 +167,9 @@ func (w *judging) decide(ctx context.Context, q review.Question) (convergence.Ru
 	if err := w.begin(ctx, "Judging"); err != nil {
 		return convergence.Failed(q.Facts, step.Ledger, q.Policy, err), err
 	}
+	w.time.set(w.a.bench.judging(q.Policy, len(step.Ledger.Accusations)))
 	outcomes, err := convergence.Consult(ctx, q.Facts, step, q.Policy, w.asking(w.id, q.Ask), q.Verify)
+	w.time.set(w.a.o.ReadingTime)
 	if err != nil {
 		return convergence.Failed(q.Facts, step.Ledger, q.Policy, err), err
 	}

@@ -119,6 +119,9 @@ func TestDismissButton(t *testing.T) {
 			for _, a := range c.Actions {
 				if a.Label == "Dismiss" {
 					dismiss = a.Identifier
+					if id := strings.TrimPrefix(dismiss, "dismiss:"); a.Description != "Dismiss "+id+" without a reason" {
+						t.Errorf("the button says %q", a.Description)
+					}
 				}
 			}
 			if dismiss == "" {
@@ -129,6 +132,10 @@ func TestDismissButton(t *testing.T) {
 			if c := latest(w, repo, sha); c.Conclusion != tt.want {
 				t.Errorf("check run %s %q after the button, want %s\n%s", c.Conclusion, c.Title, tt.want, w.Logs)
 			}
+			said := tt.by + " pressed Dismiss for finding " + strings.TrimPrefix(dismiss, "dismiss:") + ", which takes no reason"
+			if shown := strings.Contains(latest(w, repo, sha).Summary, said); shown != (tt.want == "success") {
+				t.Errorf("shown as dismissed with %q: %v\n%s", said, shown, latest(w, repo, sha).Summary)
+			}
 		})
 	}
 }
@@ -136,13 +143,7 @@ func TestDismissButton(t *testing.T) {
 // The buttons of the check run: explain replies once, however often it is pressed.
 func TestExplainButton(t *testing.T) {
 	w := apptest.New(t)
-	repo := sample(w)
-	repo.Collaborator("maintainer", "write")
-	sha := repo.Commit("leak", "Settings", map[string]string{"a.env": leak})
-	w.Settle()
-	pr := repo.OpenPR(githubtest.PR{Title: "Settings", Head: "leak", Author: "dev"})
-	w.Settle()
-	c := concluded(t, w, repo, sha, "failure")
+	repo, pr, c := leaked(t, w)
 	before := len(pr.IssueComments())
 	repo.RequestAction(c.ID, "explain", "maintainer")
 	repo.RequestAction(c.ID, "explain", "maintainer")
@@ -152,7 +153,7 @@ func TestExplainButton(t *testing.T) {
 	}
 	repo.RequestAction(c.ID, "run_again", "maintainer")
 	w.Settle()
-	if n := len(w.CheckRuns(repo, sha)); n != 2 {
+	if n := len(w.CheckRuns(repo, pr.HeadSHA())); n != 2 {
 		t.Errorf("%d check runs after the button, want a new one\n%s", n, w.Logs)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/prosecutor-bot/prosecutor/app/casefile"
@@ -19,9 +18,6 @@ import (
 	"github.com/prosecutor-bot/prosecutor/prosecutor/evidence"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/hollowtest/runner"
 )
-
-// stillWanted is how often a measurement looks whether its head is still judged.
-const stillWanted = 5 * time.Second
 
 // fetchTime is how much longer than its budget a measurement may take: for a clone, for dependencies, and for the end.
 const fetchTime = 10 * time.Minute
@@ -54,9 +50,7 @@ func (w *judging) hollowTest(ctx context.Context, p config.HollowTest) (prosecut
 	var m store.Measurement
 	var abandoned bool
 	err = w.a.store.InTx(ctx, func(tx *store.Tx) (err error) {
-		m, abandoned, err = queue.Measure(ctx, w.a.queue, tx, store.Measurement{
-			RepoID: w.run.RepoID, Head: w.run.Head, Key: hex.EncodeToString(key[:]), Request: request,
-		}, w.again)
+		m, abandoned, err = queue.Measure(ctx, w.a.queue, tx, w.run, hex.EncodeToString(key[:]), request, w.again)
 		return err
 	})
 	switch {
@@ -90,7 +84,8 @@ func (w *judging) again(m store.Measurement) bool {
 	return err != nil || e.State == prosecutor.Unavailable
 }
 
-// measure carries a measure job out.
+// measure carries a measure job out. A measurement that is gone is one that nobody wants any more: it goes with its last run,
+// which cancels the job too.
 func (a *App) measure(ctx context.Context, job queue.MeasureArgs) error {
 	m, err := a.store.Measurement(ctx, job.Measurement)
 	if errors.Is(err, store.ErrNotFound) || err == nil && m.Done() {
@@ -99,61 +94,11 @@ func (a *App) measure(ctx context.Context, job queue.MeasureArgs) error {
 	if err != nil {
 		return err
 	}
-	// The judge job that wants this one lives, so a head without a run is one that nobody wants any more.
-	wanted, err := a.store.Wanted(ctx, m)
+	e, err := a.measureHead(ctx, m)
 	if err != nil {
-		return err
-	}
-	if !wanted {
-		return a.forget(ctx, m)
-	}
-	work, stop := context.WithCancelCause(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() { a.watchWanted(work, stop, m) })
-	e, err := a.measureHead(work, m)
-	cause := context.Cause(work)
-	stop(nil)
-	watch.Wait()
-	switch {
-	case errors.Is(cause, errUnwanted):
-		return a.forget(ctx, m)
-	case err != nil:
 		return settle(err)
-	default:
-		return a.measured(ctx, m.ID, e)
 	}
-}
-
-var errUnwanted = errors.New("nobody judges the head any more")
-
-// watchWanted ends a measurement whose head is not judged any more.
-func (a *App) watchWanted(ctx context.Context, stop context.CancelCauseFunc, m store.Measurement) {
-	tick := time.NewTicker(stillWanted)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if wanted, err := a.store.Wanted(ctx, m); err == nil && !wanted {
-				stop(errUnwanted)
-				return
-			}
-		}
-	}
-}
-
-// forget removes a measurement that nobody waits for. Whoever has come meanwhile waits for this job, so it goes on.
-func (a *App) forget(ctx context.Context, m store.Measurement) error {
-	var forgotten bool
-	err := a.store.InTx(ctx, func(tx *store.Tx) (err error) {
-		forgotten, err = tx.ForgetMeasurement(ctx, m)
-		return err
-	})
-	if err == nil && !forgotten {
-		return queue.Snooze(0)
-	}
-	return err
+	return a.measured(ctx, m.ID, e)
 }
 
 // measureHead runs the tests. The error is for what another attempt may mend; what the tests do is in the evidence.

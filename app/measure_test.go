@@ -196,6 +196,34 @@ func TestSlow(t *testing.T) { select {} }
 	}
 }
 
+// What is decided without the tests ends them: red evidence beside pending sends a change back at once.
+func TestADecidedHeadIsNotMeasuredToTheEnd(t *testing.T) {
+	w := apptest.New(t, unconfined())
+	repo := fees(w, "checks:\n  required: [build]\n")
+	sha := repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(atEdges, `
+func TestSlow(t *testing.T) { select {} }
+`)})
+	w.Settle()
+	repo.OpenPR(githubtest.PR{Title: "Add a fee", Head: "fee"})
+	w.Until(func() bool { return measuring(t, w) == "running" })
+	repo.Check(sha, "build", "completed", "failure", "")
+	w.Settle()
+	concluded(t, w, repo, sha, "failure")
+	if n, _ := measurements(t, w); n != 0 || measuring(t, w) != "cancelled" {
+		t.Errorf("%d measurements are left, and the job is %s", n, measuring(t, w))
+	}
+}
+
+// measuring is the state of the newest measure job.
+func measuring(t *testing.T, w *apptest.World) (state string) {
+	t.Helper()
+	err := w.Store.Reader().QueryRowContext(context.Background(), `SELECT coalesce((SELECT state FROM river_job WHERE kind = 'measure' ORDER BY id DESC LIMIT 1), '')`).Scan(&state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
 // What a job of CI reports is evidence when the job is the one that the policy names, and said it about this head.
 func TestWhatCIReportsIsEvidence(t *testing.T) {
 	const workflow = ".github/workflows/hollow-test.yml"

@@ -26,15 +26,28 @@ func (a *App) publish(ctx context.Context, job queue.PublishArgs) error {
 	}
 	ctx = ghclient.WithPurpose(ctx, ghclient.Publishing)
 	published, conclusion, err := a.show(ctx, run)
-	if ghclient.IsInstallationLost(err) || ghclient.IsNotFound(err) || ghclient.IsGone(err) {
-		// Nobody is left to show it to.
-		a.log.Info().Err(err).Int64("run", run.ID).Msg("not published: the repository is gone")
+	switch {
+	case err == nil:
+		return a.publishedAs(ctx, run, published, conclusion)
+	case ghclient.IsInstallationLost(err) || (ghclient.IsNotFound(err) || ghclient.IsGone(err)) && !a.reachable(ctx, run):
+		// We may be let in again. Orphans finds it then, and before as long as the store knows of nothing.
+		a.log.Info().Err(err).Int64("run", run.ID).Msg("not published: the repository is out of reach")
+		return nil
+	case ghclient.IsNotFound(err) || ghclient.IsGone(err):
+		a.log.Info().Err(err).Int64("run", run.ID).Msg("not published: nobody is left to show it to")
 		return a.publishedAs(ctx, run, publish.Published{CheckRunID: run.CheckRunID}, "")
-	}
-	if err != nil {
+	default:
 		return settle(err)
 	}
-	return a.publishedAs(ctx, run, published, conclusion)
+}
+
+// reachable reports whether the repository of a run is there for us.
+func (a *App) reachable(ctx context.Context, run store.Run) bool {
+	gh, err := a.clients.Installation(ctx, run.Installation, ghclient.Scope{RepositoryIDs: []int64{run.RepoID}, Permissions: map[string]string{"metadata": "read"}})
+	if err == nil {
+		_, _, err = gh.Repositories.GetByID(ctx, run.RepoID)
+	}
+	return err == nil
 }
 
 // show publishes and returns what was made.
@@ -56,8 +69,7 @@ func (a *App) show(ctx context.Context, run store.Run) (publish.Published, strin
 			out.CheckRunID = id
 			return out, string(pub.Conclusion), err
 		}
-		attempt, _ := queue.Attempt(ctx)
-		pub.Attempt, pub.CheckRunID, pub.CommentID = attempt, run.CheckRunID, a.sticky(ctx, run)
+		pub.Attempt, pub.CheckRunID, pub.CommentID = queue.Begun(ctx), run.CheckRunID, a.sticky(ctx, run)
 		published, err := a.publisher.Publish(ctx, target, pub)
 		return published, string(pub.Conclusion), err
 	case store.RunSuperseded:

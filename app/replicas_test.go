@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/judge"
 	"github.com/prosecutor-bot/prosecutor/test/apptest"
 	"github.com/prosecutor-bot/prosecutor/test/githubtest"
@@ -95,6 +96,118 @@ func TestReplicasOverOnePostgreSQLDatabase(t *testing.T) {
 	}
 	if n := j.count() - calls; n != 0 {
 		t.Errorf("%d calls for redeliveries", n)
+	}
+}
+
+// Whichever processes take the presses of a button, what it asks for is said once: no press has anything posted itself.
+func TestReplicasExplainOnce(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(*testing.T) string{
+		"sqlite":   func(*testing.T) string { return "" },
+		"postgres": func(t *testing.T) string { return postgrestest.Start(t).Database(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := apptest.New(t, apptest.Options{Database: database(t), Replicas: 2})
+			repo, pr, check := leaked(t, w)
+			gate := make(chan struct{})
+			posts := w.GitHub.Inject(githubtest.Fault{Method: "POST", Route: commentsRoute, Kind: githubtest.Latency, Gate: gate, Times: -1})
+			before := len(pr.IssueComments())
+			const presses = 6
+			for range presses {
+				repo.RequestAction(check.ID, "explain", "maintainer")
+			}
+			w.Until(func() bool { return posts.Hits() > 0 && completed(t, w, "command") == presses })
+			close(gate)
+			w.Settle()
+			if n := len(pr.IssueComments()) - before; n != 1 || posts.Hits() != 1 {
+				t.Errorf("%d explanations, posted %d times\n%s", n, posts.Hits(), w.Logs)
+			}
+			settled(t, w)
+		})
+	}
+}
+
+// An explanation that GitHub did not take is not lost, and one whose receipt was lost is not doubled.
+func TestExplanationIsNeitherLostNorDoubled(t *testing.T) {
+	for name, kind := range map[string]githubtest.Kind{"refused": githubtest.ServerError, "broken off": githubtest.Closed, "taken in silence": githubtest.AnswerLost} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := apptest.New(t)
+			repo, pr, check := leaked(t, w)
+			before := len(pr.IssueComments())
+			posts := w.GitHub.Inject(githubtest.Fault{Method: "POST", Route: commentsRoute, Kind: kind})
+			repo.RequestAction(check.ID, "explain", "maintainer")
+			w.Until(func() bool { return posts.Hits() > 0 && completed(t, w, "explain") == 1 })
+			w.Settle()
+			if n := len(pr.IssueComments()) - before; n != 1 {
+				t.Errorf("%d explanations\n%s", n, w.Logs)
+			}
+			settled(t, w)
+		})
+	}
+}
+
+// A process dies when it has replied and before it has recorded that: whoever takes the job up finds the reply.
+func TestAReplyThatOutlivedItsProcessIsNotDoubled(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	_, pr, _ := leaked(t, w)
+	before := len(pr.IssueComments())
+	pr.Comment("maintainer", "/prosecute explain")
+	w.Settle()
+	// What is left of a job whose process has died: it is there again, and its attempt does not count.
+	for _, stmt := range []string{
+		`UPDATE deliveries SET state = 'enqueued', finished_at = 0 WHERE event = 'issue_comment'`,
+		`UPDATE river_job SET state = 'available', finalized_at = NULL, attempt = attempt - 1 WHERE kind = 'command'`,
+	} {
+		if _, err := w.Store.DB().ExecContext(context.Background(), stmt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Until(func() bool { return completed(t, w, "command") == 1 })
+	w.Settle()
+	if n := len(pr.IssueComments()) - before; n != 2 {
+		t.Errorf("%d comments, want the command and one reply\n%s", n, w.Logs)
+	}
+	settled(t, w)
+}
+
+const commentsRoute = "/repos/{owner}/{repo}/issues/{issue_number}/comments"
+
+// leaked is a pull request that is sent back, with its check run.
+func leaked(t *testing.T, w *apptest.World) (*githubtest.Repo, *githubtest.PullRequest, githubtest.CheckRun) {
+	t.Helper()
+	repo := sample(w)
+	repo.Collaborator("maintainer", "write")
+	sha := repo.Commit("leak", "Settings", map[string]string{"a.env": leak})
+	w.Settle()
+	pr := repo.OpenPR(githubtest.PR{Title: "Settings", Head: "leak", Author: "dev"})
+	w.Settle()
+	return repo, pr, concluded(t, w, repo, sha, "failure")
+}
+
+// completed counts the jobs of a kind that are done.
+func completed(t *testing.T, w *apptest.World, kind string) (n int) {
+	t.Helper()
+	err := w.Store.Reader().QueryRowContext(context.Background(), `SELECT count(*) FROM river_job WHERE state = 'completed' AND kind = $1`, kind).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// settled checks that every delivery has come to its end.
+func settled(t *testing.T, w *apptest.World) {
+	t.Helper()
+	states, err := w.Store.Deliveries(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for state, n := range states {
+		if state != store.Done && state != store.Ignored {
+			t.Errorf("%d deliveries are %s", n, state)
+		}
 	}
 }
 

@@ -70,7 +70,14 @@ func (a *App) Reconcile(ctx context.Context) {
 
 // learn records where the App is installed and which repositories it may see there, as GitHub has it: the events that say so
 // may have been missed, or may be from before this database.
+//
+// What GitHub does not list any more is gone. What is known is read first, so that what comes meanwhile is not taken for gone.
 func (a *App) learn(ctx context.Context) error {
+	known, err := a.store.Installations(ctx)
+	if err != nil {
+		return err
+	}
+	listed := map[int64]bool{}
 	opts := &github.ListOptions{PerPage: 100}
 	for {
 		page, resp, err := a.clients.App().Apps.ListInstallations(ctx, opts)
@@ -78,15 +85,41 @@ func (a *App) learn(ctx context.Context) error {
 			return fmt.Errorf("listing installations: %w", err)
 		}
 		for _, i := range page {
+			listed[i.GetID()] = true
 			if err := a.learnInstallation(ctx, i); err != nil {
 				return err
 			}
 		}
 		if resp.NextPage == 0 {
-			return nil
+			break
 		}
 		opts.Page = resp.NextPage
 	}
+	for _, i := range known {
+		if listed[i.ID] || i.State == store.Deleted {
+			continue
+		}
+		i.State = store.Deleted
+		if err := a.setInstallation(ctx, i, "the App was uninstalled"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setInstallation records the state of an installation, and ends what goes on for one that is not active.
+func (a *App) setInstallation(ctx context.Context, i store.Installation, why string) error {
+	return a.store.InTx(ctx, func(tx *store.Tx) error {
+		err := tx.SetInstallation(ctx, i)
+		if err != nil || i.State == store.Active {
+			return err
+		}
+		runs, err := tx.CancelInstallation(ctx, i.ID, why)
+		if err != nil {
+			return err
+		}
+		return queue.Abandoned(ctx, a.queue, tx, runs)
+	})
 }
 
 func (a *App) learnInstallation(ctx context.Context, i *github.Installation) error {
@@ -94,12 +127,15 @@ func (a *App) learnInstallation(ctx context.Context, i *github.Installation) err
 	if i.SuspendedAt != nil {
 		state = store.Suspended
 	}
-	err := a.store.InTx(ctx, func(tx *store.Tx) error {
-		return tx.SetInstallation(ctx, store.Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(), State: state})
-	})
+	known, err := a.store.Repositories(ctx, i.GetID())
+	if err != nil {
+		return err
+	}
+	err = a.setInstallation(ctx, store.Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(), State: state}, "the installation of the App was suspended")
 	if err != nil || state != store.Active {
 		return err
 	}
+	listed := map[int64]bool{}
 	gh, err := a.clients.Installation(ctx, i.GetID(), ghclient.Scope{Permissions: map[string]string{"metadata": "read"}})
 	if err != nil {
 		return err
@@ -112,6 +148,7 @@ func (a *App) learnInstallation(ctx context.Context, i *github.Installation) err
 		}
 		err = a.store.InTx(ctx, func(tx *store.Tx) error {
 			for _, r := range list.Repositories {
+				listed[r.GetID()] = true
 				err := tx.SeeRepository(ctx, store.Repository{ID: r.GetID(), Installation: i.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()})
 				if err != nil {
 					return err
@@ -119,11 +156,38 @@ func (a *App) learnInstallation(ctx context.Context, i *github.Installation) err
 			}
 			return nil
 		})
-		if err != nil || resp.NextPage == 0 {
+		if err != nil {
 			return err
+		}
+		if resp.NextPage == 0 {
+			break
 		}
 		opts.Page = resp.NextPage
 	}
+	for _, r := range known {
+		if listed[r.ID] {
+			continue
+		}
+		if err := a.loseRepository(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loseRepository records that an installation may not see a repository any more, and ends what goes on in it.
+func (a *App) loseRepository(ctx context.Context, r store.Repository) error {
+	return a.store.InTx(ctx, func(tx *store.Tx) error {
+		r.Removed = true
+		if err := tx.SeeRepository(ctx, r); err != nil {
+			return err
+		}
+		runs, err := tx.CancelRepository(ctx, r.ID, "the App was removed from the repository")
+		if err != nil {
+			return err
+		}
+		return queue.Abandoned(ctx, a.queue, tx, runs)
+	})
 }
 
 // redeliver asks for the deliveries that failed and never succeeded, the newest first.

@@ -10,7 +10,7 @@ import (
 
 // targetOf is where a run is published.
 func targetOf(ctx context.Context, r store.Run) publish.Target {
-	attempt, _ := queue.Attempt(ctx)
+	attempt := queue.Begun(ctx)
 	if r.Claim > 1 {
 		attempt = r.Claim // an earlier beginning may have got as far as the check run
 	}

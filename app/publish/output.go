@@ -442,7 +442,7 @@ func (p *Publication) actions() []*github.CheckRunAction {
 		id := ActionDismiss + ":" + safe(blocking[0].ID)
 		if action, finding := Action(id); action == ActionDismiss && finding == blocking[0].ID && len(id) <= 20 {
 			out = append(out, &github.CheckRunAction{
-				Label: "Dismiss", Description: "Dismiss the one finding that blocks", Identifier: id,
+				Label: "Dismiss", Description: "Dismiss " + finding + " without a reason", Identifier: id,
 			})
 		}
 	}

@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/google/go-github/v62/github"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/convergence"
@@ -61,7 +60,6 @@ type Options struct {
 // Publisher publishes. It is safe for concurrent use, but two publications of one pull request must not overlap: the queue
 // sees to that.
 type Publisher struct {
-	saying      singleflight.Group // by pull request and key
 	clients     Clients
 	now         func() time.Time
 	html        string
@@ -539,14 +537,9 @@ func withAnnotations(out *github.CheckRunOutput, list []annotation) *github.Chec
 }
 
 // Say posts one comment on the pull request, such as what a button asked for. key tells it from others: whatever was said
-// under it is not said again. text is Markdown of ours; what it quotes has to be escaped.
+// under it is not said again, by an attempt whose answer was lost either. Two who say the same at once would both find that it
+// was not said: the queue sees to that. text is Markdown of ours; what it quotes has to be escaped.
 func (p *Publisher) Say(ctx context.Context, t Target, key, text string) error {
-	// Two who say the same at once would both find that it was not said.
-	_, err, _ := p.saying.Do(fmt.Sprintf("%d %d %s", t.RepoID, t.PR, key), func() (any, error) { return nil, p.say(ctx, t, key, text) })
-	return err
-}
-
-func (p *Publisher) say(ctx context.Context, t Target, key, text string) error {
 	ctx, gh, err := p.client(ctx, t)
 	if err != nil {
 		return err

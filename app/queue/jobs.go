@@ -58,6 +58,13 @@ type CommandArgs struct {
 	Delivery int64 `json:"delivery" river:"unique"`
 }
 
+// ExplainArgs is a job that posts the explanation of a run's decision. However often it is asked for, in whichever process, there
+// is one such job at a time, so that the next one finds what was posted. The deliveries it is for are those that the store has
+// down for the job.
+type ExplainArgs struct {
+	RunID int64 `json:"run_id" river:"unique"`
+}
+
 // MeasureArgs is a job that runs the tests of a head against mutants of its change, in the sandbox, and stores the evidence.
 type MeasureArgs struct {
 	Measurement int64 `json:"measurement" river:"unique"`
@@ -76,12 +83,16 @@ func (ResolveArgs) Kind() string { return "resolve" }
 func (CommandArgs) Kind() string { return "command" }
 
 // Kind implements river.JobArgs.
+func (ExplainArgs) Kind() string { return "explain" }
+
+// Kind implements river.JobArgs.
 func (MeasureArgs) Kind() string { return "measure" }
 
 func (JudgeArgs) lane() string   { return laneJudge }
 func (PublishArgs) lane() string { return lanePublish }
 func (ResolveArgs) lane() string { return laneControl }
 func (CommandArgs) lane() string { return laneControl }
+func (ExplainArgs) lane() string { return laneControl }
 func (MeasureArgs) lane() string { return laneMeasure }
 
 func (JudgeArgs) attempts() int { return 6 }
@@ -90,6 +101,7 @@ func (JudgeArgs) attempts() int { return 6 }
 func (PublishArgs) attempts() int { return 12 }
 func (ResolveArgs) attempts() int { return 8 }
 func (CommandArgs) attempts() int { return 8 }
+func (ExplainArgs) attempts() int { return 8 }
 
 // A measurement fails where the repository cannot be fetched. What its tests do is no failure.
 func (MeasureArgs) attempts() int { return 5 }
@@ -98,7 +110,7 @@ func (MeasureArgs) attempts() int { return 5 }
 // not: its run knows of the news. A command is given once.
 func again(job Job) bool {
 	switch job.(type) {
-	case PublishArgs, ResolveArgs, MeasureArgs:
+	case PublishArgs, ResolveArgs, ExplainArgs, MeasureArgs:
 		return true
 	default:
 		return false
@@ -121,6 +133,7 @@ type Workers struct {
 	Publish func(ctx context.Context, job PublishArgs) error
 	Resolve func(ctx context.Context, job ResolveArgs) error
 	Command func(ctx context.Context, job CommandArgs) error
+	Explain func(ctx context.Context, job ExplainArgs) error
 	Measure func(ctx context.Context, job MeasureArgs) error
 	// GaveUp is called after the last attempt of a job has failed, or Cancel was returned, before the job is put away. The
 	// default is the queue's GiveUp. It is not called for a job that died with its processes: Orphans finds the runs of those.
@@ -153,6 +166,7 @@ type attemptKey struct{}
 type attempt struct {
 	job   int64
 	n, of int
+	begun int
 }
 
 // Attempt is which attempt of its job a worker is called for, from 1, and how many there are at most. It is 0, 0 outside of a
@@ -160,6 +174,13 @@ type attempt struct {
 func Attempt(ctx context.Context) (n, of int) {
 	a, _ := ctx.Value(attemptKey{}).(attempt)
 	return a.n, a.of
+}
+
+// Begun is how often a worker was called for its job so far, from 1, whether the attempt counted or not: an attempt that died with
+// its process, or was put off, does not, and may have done a part. It is 0 outside of a worker.
+func Begun(ctx context.Context) int {
+	a, _ := ctx.Value(attemptKey{}).(attempt)
+	return a.begun
 }
 
 // JobID is the job that a worker, or GaveUp, is called for; 0 outside of those.
@@ -195,7 +216,7 @@ func (w *worker[T]) Work(ctx context.Context, job *river.Job[T]) error {
 		return err
 	}
 	began := time.Now()
-	ctx = context.WithValue(ctx, attemptKey{}, attempt{job.ID, job.Attempt, job.MaxAttempts})
+	ctx = context.WithValue(ctx, attemptKey{}, attempt{job.ID, job.Attempt, job.MaxAttempts, len(job.AttemptedBy)})
 	err := w.run(ctx, job.Args)
 	w.q.metrics.observe(job.Kind, err, time.Since(began))
 	var snooze *snoozeError

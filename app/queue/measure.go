@@ -10,11 +10,11 @@ import (
 // measureAtMost bounds how often a measurement is begun whose jobs die without an answer.
 const measureAtMost = 3
 
-// Measure returns the measurement of a head, and has one made where there is none: its job is enqueued, in the transaction.
-// again has an answer found anew that is there already. abandoned says that no job is at it and that none is worth another
-// try.
-func Measure(ctx context.Context, q Queue, tx *store.Tx, want store.Measurement, again func(store.Measurement) bool) (m store.Measurement, abandoned bool, err error) {
-	if m, err = tx.WantMeasurement(ctx, want); err != nil {
+// Measure returns the measurement of the head of a run, and has one made where there is none: its job is enqueued, in the
+// transaction. again has an answer found anew that is there already. abandoned says that no job is at it and that none is worth
+// another try. The error is *store.NotLiveError when the run is not the worker's any more.
+func Measure(ctx context.Context, q Queue, tx *store.Tx, run store.Run, key string, request json.RawMessage, again func(store.Measurement) bool) (m store.Measurement, abandoned bool, err error) {
+	if m, err = tx.WantMeasurement(ctx, run, key, request); err != nil {
 		return store.Measurement{}, false, err
 	}
 	if m.Done() && !again(m) {
@@ -44,6 +44,32 @@ func Measured(ctx context.Context, q Queue, tx *store.Tx, id int64, evidence jso
 	}
 	for _, r := range runs {
 		if err := q.WakeTx(ctx, tx, r.JudgeJob); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmeasure ends what is measured of a head that no live run has any more: whatever ends a run does so in its transaction, so
+// that no measurement outlives the last one who wanted it. The job learns of it as one of a superseded run does, in whichever
+// process it runs. A measurement whose jobs died without an answer stays, since it alone knows how often it was tried.
+func unmeasure(ctx context.Context, q Queue, tx *store.Tx, r store.Run) error {
+	unwanted, err := tx.UnwantedMeasurements(ctx, r.RepoID, r.Head)
+	if err != nil {
+		return err
+	}
+	for _, m := range unwanted {
+		alive, err := q.LiveTx(ctx, tx, m.Job)
+		if err != nil {
+			return err
+		}
+		if !alive {
+			continue
+		}
+		if err := q.CancelTx(ctx, tx, m.Job); err != nil {
+			return err
+		}
+		if err := tx.DropMeasurement(ctx, m.ID); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // metrics of a queue. Labels are kinds, states and outcomes only: repositories would be without bound.
 type metrics struct {
 	q         *River
+	up        *prometheus.Desc
 	jobs      *prometheus.Desc
 	oldest    *prometheus.Desc
 	processes *prometheus.Desc
@@ -23,6 +24,7 @@ type metrics struct {
 func newMetrics(q *River) (*metrics, error) {
 	m := &metrics{
 		q:         q,
+		up:        prometheus.NewDesc("prosecutor_database_up", "1 when the database has answered, 0 when it has not; then nothing is said of the jobs in it.", nil, nil),
 		jobs:      prometheus.NewDesc("prosecutor_queue_jobs", "Jobs in the database, by kind and state.", []string{"kind", "state"}, nil),
 		oldest:    prometheus.NewDesc("prosecutor_queue_oldest_due_seconds", "How long the job has waited that has been due for longest.", nil, nil),
 		processes: prometheus.NewDesc("prosecutor_queue_processes", "Processes that work on the queue.", nil, nil),
@@ -60,20 +62,22 @@ func (m *metrics) observe(kind string, err error, took time.Duration) {
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.processes} {
+	for _, d := range []*prometheus.Desc{m.up, m.jobs, m.oldest, m.processes} {
 		ch <- d
 	}
 }
 
-// Collect implements prometheus.Collector. It asks the database, for five seconds at most.
+// Collect implements prometheus.Collector. It asks the database, for five seconds at most. A database that is away is no error:
+// that is when the other metrics of the process are needed most.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	s, err := m.q.Stats(ctx)
 	if err != nil {
-		ch <- prometheus.NewInvalidMetric(m.jobs, err)
+		ch <- prometheus.MustNewConstMetric(m.up, prometheus.GaugeValue, 0)
 		return
 	}
+	ch <- prometheus.MustNewConstMetric(m.up, prometheus.GaugeValue, 1)
 	for kind, states := range s.Jobs {
 		for state, n := range states {
 			ch <- prometheus.MustNewConstMetric(m.jobs, prometheus.GaugeValue, float64(n), kind, state)

@@ -45,7 +45,8 @@ type Queue interface {
 	LiveTx(ctx context.Context, tx *store.Tx, id int64) (bool, error)
 	// Stats counts the jobs.
 	Stats(ctx context.Context) (Stats, error)
-	// Orphans returns the ids of runs that are live or unpublished, and that no job is at.
+	// Orphans returns the ids of runs that are live or unpublished, and that no job is at. What cannot be published, because we
+	// may not act for the repository, is none until we may.
 	Orphans(ctx context.Context) ([]int64, error)
 	// Start begins to work, until Stop. Handle must have been called.
 	Start(ctx context.Context) error
@@ -56,8 +57,8 @@ type Queue interface {
 
 // Options of a queue. The zero value is ready for use; the workers are set by Handle.
 type Options struct {
-	// How many jobs of each kind this process does at the same time: judge (8), publish (4), resolve and command together (4),
-	// measure (1).
+	// How many jobs of each kind this process does at the same time: judge (8), publish (4), resolve, command and explain
+	// together (4), measure (1).
 	Judges, Publishers, Controllers, Measurers int
 	// JudgeTimeout is how long a judge job may run (10m), MeasureTimeout how long a measure job (30m), Timeout how long any
 	// other one (2m). A job that seems to run for longer, and for two minutes longer than a judge job may, is taken for dead.
@@ -79,7 +80,8 @@ type Options struct {
 	quick bool
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns the options with the defaults in place of what is not set.
+func (o Options) WithDefaults() Options {
 	number := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d
@@ -149,7 +151,7 @@ var _ Queue = (*River)(nil)
 
 // New makes a queue over the store's database and brings its tables up to date. It does not work yet.
 func New(ctx context.Context, st *store.Store, o Options) (*River, error) {
-	q := &River{st: st, o: o.withDefaults(), id: uuid.NewString()}
+	q := &River{st: st, o: o.WithDefaults(), id: uuid.NewString()}
 	var driver riverdriver.Driver[*sql.Tx]
 	if st.Dialect() == store.Postgres {
 		driver = riverdatabasesql.NewWithPgxListener(st.DB(), st.Listener())
@@ -175,6 +177,7 @@ func New(ctx context.Context, st *store.Store, o Options) (*River, error) {
 		river.AddWorkerSafely(workers, &worker[PublishArgs]{q: q, pick: func(w *Workers) func(context.Context, PublishArgs) error { return w.Publish }}),
 		river.AddWorkerSafely(workers, &worker[ResolveArgs]{q: q, pick: func(w *Workers) func(context.Context, ResolveArgs) error { return w.Resolve }}),
 		river.AddWorkerSafely(workers, &worker[CommandArgs]{q: q, pick: func(w *Workers) func(context.Context, CommandArgs) error { return w.Command }}),
+		river.AddWorkerSafely(workers, &worker[ExplainArgs]{q: q, pick: func(w *Workers) func(context.Context, ExplainArgs) error { return w.Explain }}),
 		river.AddWorkerSafely(workers, &worker[MeasureArgs]{q: q, pick: func(w *Workers) func(context.Context, MeasureArgs) error { return w.Measure }}),
 	)
 	if err != nil {
@@ -266,7 +269,7 @@ func (q *River) Wake(ctx context.Context, id int64) error {
 
 // Start implements Queue.
 func (q *River) Start(ctx context.Context) error {
-	if q.workers.Judge == nil || q.workers.Publish == nil || q.workers.Resolve == nil || q.workers.Command == nil || q.workers.Measure == nil {
+	if q.workers.Judge == nil || q.workers.Publish == nil || q.workers.Resolve == nil || q.workers.Command == nil || q.workers.Explain == nil || q.workers.Measure == nil {
 		return errors.New("the queue was started without its workers")
 	}
 	q.mu.Lock()

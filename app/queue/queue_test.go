@@ -40,6 +40,7 @@ func idle() Workers {
 		Publish: func(context.Context, PublishArgs) error { return nil },
 		Resolve: func(context.Context, ResolveArgs) error { return nil },
 		Command: func(context.Context, CommandArgs) error { return nil },
+		Explain: func(context.Context, ExplainArgs) error { return nil },
 		Measure: func(context.Context, MeasureArgs) error { return nil },
 	}
 }
@@ -146,6 +147,8 @@ func TestConformance(t *testing.T) {
 			{"measure", testMeasure},
 			{"measure, abandoned", testMeasureAbandoned},
 			{"measure, unwanted", testMeasureUnwanted},
+			{"measure, wanted by what follows", testMeasureFollowUp},
+			{"measure, unwanted elsewhere", testMeasureElsewhere},
 			{"supersede", testSupersede},
 			{"follow up", testFollowUp},
 			{"a late check run", testLateCheckRun},
@@ -358,28 +361,36 @@ func rows(t *testing.T, q *River, table string) int {
 	return n
 }
 
-// testPublishAgain enqueues a publish job while one like it runs, which may have read the run before it changed.
+// testPublishAgain enqueues a job while one like it runs, which may have read what it is about before that changed.
 func testPublishAgain(t *testing.T, d storetest.Database) {
 	q := newQueue(t, d.Open(t), quick())
 	began, release := make(chan struct{}, 10), make(chan struct{}, 10)
-	w := idle()
-	w.Publish = func(context.Context, PublishArgs) error {
+	work := func() error {
 		began <- struct{}{}
 		<-release
 		return nil
 	}
+	w := idle()
+	w.Publish = func(context.Context, PublishArgs) error { return work() }
+	w.Resolve = func(context.Context, ResolveArgs) error { return work() }
+	w.Explain = func(context.Context, ExplainArgs) error { return work() }
+	w.Measure = func(context.Context, MeasureArgs) error { return work() }
 	begin(t, q, w)
-	first := enqueue(t, q, PublishArgs{RunID: 1})
-	receive(t, began, "first call")
-	if again := enqueue(t, q, PublishArgs{RunID: 1}); again != first {
-		t.Errorf("job %d was enqueued beside %d, which runs", again, first)
-	}
-	release <- struct{}{}
-	receive(t, began, "second call")
-	release <- struct{}{}
-	until(t, "the job was completed", func() bool { return state(t, q, first) == "completed" })
-	if len(began) > 0 {
-		t.Error("it was published a third time")
+	for _, job := range []Job{PublishArgs{RunID: 1}, ResolveArgs{RepoID: 1}, ExplainArgs{RunID: 1}, MeasureArgs{Measurement: 1}} {
+		t.Run(job.Kind(), func(t *testing.T) {
+			first := enqueue(t, q, job)
+			receive(t, began, "first call")
+			if again := enqueue(t, q, job); again != first {
+				t.Errorf("job %d was enqueued beside %d, which runs", again, first)
+			}
+			release <- struct{}{}
+			receive(t, began, "second call")
+			release <- struct{}{}
+			until(t, "the job was completed", func() bool { return state(t, q, first) == "completed" })
+			if len(began) > 0 {
+				t.Error("it was done a third time")
+			}
+		})
 	}
 }
 
@@ -572,16 +583,17 @@ func testBury(t *testing.T, d storetest.Database) {
 	if n := rows(t, q, "queue_processes"); n != 0 {
 		t.Errorf("%d processes are left", n)
 	}
-	attempts := make(chan int, 1)
+	attempts := make(chan [2]int, 1)
 	w := idle()
 	w.Judge = func(ctx context.Context, _ JudgeArgs) error {
 		n, _ := Attempt(ctx)
-		attempts <- n
+		attempts <- [2]int{n, Begun(ctx)}
 		return nil
 	}
 	begin(t, q, w)
-	if n := receive(t, attempts, "call"); n != 6 {
-		t.Errorf("attempt %d: a crash used one up", n)
+	// A crash uses no attempt up, and what the dead process may have done is no secret.
+	if got := receive(t, attempts, "call"); got != [2]int{6, 2} {
+		t.Errorf("attempt and beginning %v", got)
 	}
 }
 
@@ -663,16 +675,41 @@ func testMetrics(t *testing.T, d storetest.Database) {
 	if err != nil || s.Waiting() != 1 || s.Sleeping() != 1 || s.Running() != 0 || s.Oldest < 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
+	gathered := func() (n map[string]int, up float64) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = map[string]int{}
+		for _, f := range families {
+			n[f.GetName()] = len(f.GetMetric())
+			if f.GetName() == "prosecutor_database_up" {
+				up = f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		return n, up
 	}
-	got := map[string]int{}
-	for _, f := range families {
-		got[f.GetName()] = len(f.GetMetric())
+	all := map[string]int{
+		"prosecutor_database_up": 1, "prosecutor_queue_jobs": 2, "prosecutor_queue_oldest_due_seconds": 1, "prosecutor_queue_processes": 1,
+		"prosecutor_queue_jobs_recovered_total": 1,
 	}
-	if diff := cmp.Diff(map[string]int{"prosecutor_queue_jobs": 2, "prosecutor_queue_oldest_due_seconds": 1, "prosecutor_queue_processes": 1, "prosecutor_queue_jobs_recovered_total": 1}, got); diff != "" {
-		t.Error(diff)
+	if n, up := gathered(); up != 1 || !cmp.Equal(all, n) {
+		t.Errorf("up %v: %s", up, cmp.Diff(all, n))
+	}
+	rename := func(from, to string) {
+		t.Helper()
+		if _, err := q.st.DB().ExecContext(t.Context(), `ALTER TABLE `+from+` RENAME TO `+to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename("river_job", "away")
+	if n, up := gathered(); up != 0 || !cmp.Equal(map[string]int{"prosecutor_database_up": 1, "prosecutor_queue_jobs_recovered_total": 1}, n) {
+		t.Errorf("while the jobs cannot be counted: up %v, %v", up, n)
+	}
+	rename("away", "river_job")
+	if n, up := gathered(); up != 1 || !cmp.Equal(all, n) {
+		t.Errorf("when they can be again: up %v, %v", up, n)
 	}
 	o.Registry = registry
 	if _, err := New(t.Context(), q.st, o); err == nil {

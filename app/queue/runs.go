@@ -51,18 +51,12 @@ func judge(r store.Run) JudgeArgs {
 	return JudgeArgs{RepoID: r.RepoID, PR: r.PR, Head: r.Head, Generation: r.Generation, RunID: r.ID}
 }
 
-// Ended does with the jobs what follows from the end of runs, as the store's Cancel methods return them: judge jobs are
+// Ended does with the jobs what follows from the end of runs, as the store's CancelPull and CancelGroup return them: judge jobs are
 // cancelled, with what is measured for nobody else, and publish jobs conclude what check runs there are.
 func Ended(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
 	for _, r := range runs {
-		measuring, err := tx.DropMeasurements(ctx, r.RepoID, r.Head)
-		if err != nil {
+		if err := unmeasure(ctx, q, tx, r); err != nil {
 			return err
-		}
-		for _, job := range measuring {
-			if err := q.CancelTx(ctx, tx, job); err != nil {
-				return err
-			}
 		}
 		if err := q.CancelTx(ctx, tx, r.JudgeJob); err != nil {
 			return err
@@ -80,6 +74,22 @@ func Ended(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
 	return nil
 }
 
+// Abandoned does with the jobs what follows when we may not act for a repository any more, with the runs that the store's
+// CancelInstallation and CancelRepository return: all are cancelled. Orphans finds what is to be published when we may again.
+func Abandoned(ctx context.Context, q Queue, tx *store.Tx, runs []store.Run) error {
+	for _, r := range runs {
+		if err := unmeasure(ctx, q, tx, r); err != nil {
+			return err
+		}
+		for _, job := range []int64{r.JudgeJob, r.PublishJob} {
+			if err := q.CancelTx(ctx, tx, job); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func publish(ctx context.Context, q Queue, tx *store.Tx, run int64) error {
 	job, err := q.EnqueueTx(ctx, tx, PublishArgs{RunID: run})
 	if err != nil {
@@ -88,7 +98,8 @@ func publish(ctx context.Context, q Queue, tx *store.Tx, run int64) error {
 	return tx.SetPublishJob(ctx, run, job)
 }
 
-// Finish records what a worker found, enqueues the publish job, and submits a run for the news that came meanwhile, if any.
+// Finish records what a worker found, enqueues the publish job, submits a run for the news that came meanwhile, if any, and ends
+// what is measured for nobody else.
 // The ruling of the ledger belongs into the same transaction. The error is *store.NotLiveError when the run is not the
 // worker's any more; then the transaction must not be committed.
 func Finish(ctx context.Context, q Queue, tx *store.Tx, run store.Run, v store.Verdict) (store.Finished, error) {
@@ -99,17 +110,25 @@ func Finish(ctx context.Context, q Queue, tx *store.Tx, run store.Run, v store.V
 	if err := publish(ctx, q, tx, run.ID); err != nil {
 		return store.Finished{}, err
 	}
-	return f, followUp(ctx, q, tx, f)
+	return f, after(ctx, q, tx, f)
 }
 
-// Skip records that a run has nothing to publish, and submits a run for the news that came meanwhile, if any. A run that has
-// a check run under way must not be skipped.
+// Skip is Finish for a run that has nothing to publish. One that has a check run under way must not be skipped.
 func Skip(ctx context.Context, q Queue, tx *store.Tx, run store.Run, reason string) (store.Finished, error) {
 	f, err := tx.SkipRun(ctx, run, reason)
 	if err != nil {
 		return store.Finished{}, err
 	}
-	return f, followUp(ctx, q, tx, f)
+	return f, after(ctx, q, tx, f)
+}
+
+// after does what follows from the end of a run by its worker. What is measured is looked at last, since the run that follows
+// has the same head and may want it.
+func after(ctx context.Context, q Queue, tx *store.Tx, f store.Finished) error {
+	if err := followUp(ctx, q, tx, f); err != nil {
+		return err
+	}
+	return unmeasure(ctx, q, tx, f.Run)
 }
 
 func followUp(ctx context.Context, q Queue, tx *store.Tx, f store.Finished) error {
@@ -200,7 +219,7 @@ func SetCheckRun(ctx context.Context, q Queue, tx *store.Tx, run, checkRunID int
 
 // Resume takes up a run that Orphans has found: a live one gets a judge job again, any other one a publish job.
 func Resume(ctx context.Context, q Queue, tx *store.Tx, run int64) error {
-	r, err := tx.Run(ctx, run)
+	r, err := tx.Rehome(ctx, run)
 	if err != nil {
 		return err
 	}

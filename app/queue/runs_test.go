@@ -248,11 +248,24 @@ func testOrphans(t *testing.T, d storetest.Database) {
 	if ids := orphans(); !slices.Equal(ids, []int64{live.ID, done.ID}) {
 		t.Fatalf("runs %v", ids)
 	}
+	see := func(installation int64, removed bool) {
+		storetest.In(t, q.st, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SeeRepository(ctx, store.Repository{ID: 1, Installation: installation, Owner: "acme", Name: "pay", Removed: removed})
+		})
+	}
+	see(9, true)
+	if ids := orphans(); !slices.Equal(ids, []int64{live.ID}) {
+		t.Errorf("runs %v, although nothing can be published", ids)
+	}
+	see(10, false)
 	storetest.In(t, q.st, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(Resume(ctx, q, tx, live.ID), Resume(ctx, q, tx, done.ID))
 	})
 	if ids := orphans(); len(ids) != 0 {
 		t.Fatalf("runs %v have jobs again", ids)
+	}
+	if r := run(t, q, done.ID); r.Installation != 10 {
+		t.Errorf("a run of a repository of installation 10 is resumed for %d", r.Installation)
 	}
 	before := jobs(t, q)
 	storetest.In(t, q.st, func(ctx context.Context, tx *store.Tx) error {

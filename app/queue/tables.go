@@ -162,7 +162,7 @@ func (q *River) wakeOne(ctx context.Context, tx *store.Tx, id int64) error {
 	}
 	for _, stmt := range []string{
 		`UPDATE river_job SET state = 'available', finalized_at = NULL, scheduled_at = ` + q.words().now + ` WHERE id = $1
-			AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind IN ('publish', 'resolve', 'measure')
+			AND (state IN ('scheduled', 'retryable') OR state = 'completed' AND kind IN ('publish', 'resolve', 'explain', 'measure')
 				AND NOT EXISTS (SELECT 1 FROM river_job o WHERE o.unique_key = river_job.unique_key AND o.id <> river_job.id AND o.state IN ` + liveJobs + `))`,
 		`DELETE FROM queue_wakes WHERE job_id = $1`,
 	} {
@@ -186,7 +186,7 @@ func (q *River) LiveTx(ctx context.Context, tx *store.Tx, id int64) (bool, error
 func (q *River) Orphans(ctx context.Context) ([]int64, error) {
 	query := `SELECT r.id FROM runs r WHERE
 		r.state IN ('queued', 'judging', 'waiting') AND NOT EXISTS (SELECT 1 FROM river_job j WHERE j.id = r.judge_job AND j.state IN ` + liveJobs + `)
-		OR r.state NOT IN ('queued', 'judging', 'waiting') AND r.published_at = 0
+		OR r.state NOT IN ('queued', 'judging', 'waiting') AND r.published_at = 0 AND r.repo_id NOT IN (` + store.OutOfReach + `)
 			AND NOT EXISTS (SELECT 1 FROM river_job j WHERE j.kind = 'publish' AND j.state IN ` + liveJobs + ` AND ` + q.words().runID + ` = r.id) ORDER BY r.id`
 	rows, err := q.st.Reader().QueryContext(ctx, query)
 	if err != nil {

@@ -58,18 +58,19 @@ func (s *Store) Measurement(ctx context.Context, id int64) (Measurement, error) 
 	return s.measurement(ctx, s.reader, `id = ?`, id)
 }
 
-// WantMeasurement returns the measurement of that head and key. It is recorded when it is new; then it has no job. Package
-// queue's Measure enqueues one; use that.
-func (x *Tx) WantMeasurement(ctx context.Context, m Measurement) (Measurement, error) {
-	if err := x.lock(ctx, m.RepoID); err != nil {
-		return Measurement{}, err
+// WantMeasurement returns the measurement of the head of a run and of that key. It is recorded when it is new; then it has no
+// job. Package queue's Measure enqueues one; use that. The error is *NotLiveError when the run is not the worker's any more:
+// what was measured for it is dropped already, and nobody would end what is begun now.
+func (x *Tx) WantMeasurement(ctx context.Context, run Run, key string, request json.RawMessage) (Measurement, error) {
+	if _, err := x.claimed(ctx, run); err != nil {
+		return Measurement{}, wrap("asking for a measurement for run %d", run.ID, err)
 	}
 	_, err := x.exec(ctx, `INSERT INTO measurements (repo_id, head, key, request, evidence, tries, job_id, asked_at, done_at) VALUES (?, ?, ?, ?, '', 0, 0, ?, 0)
-		ON CONFLICT (repo_id, head, key) DO NOTHING`, m.RepoID, m.Head, m.Key, string(m.Request), millis(x.Now()))
+		ON CONFLICT (repo_id, head, key) DO NOTHING`, run.RepoID, run.Head, key, string(request), millis(x.Now()))
 	if err != nil {
-		return Measurement{}, fmt.Errorf("recording a measurement of %s: %w", m.Head, err)
+		return Measurement{}, fmt.Errorf("recording a measurement of %s: %w", run.Head, err)
 	}
-	return x.s.measurement(ctx, x.tx, `repo_id = ? AND head = ? AND key = ?`, m.RepoID, m.Head, m.Key)
+	return x.s.measurement(ctx, x.tx, `repo_id = ? AND head = ? AND key = ?`, run.RepoID, run.Head, key)
 }
 
 // SetMeasurementJob notes the job that is at a measurement, and forgets what an earlier one found.
@@ -97,32 +98,20 @@ func (x *Tx) FinishMeasurement(ctx context.Context, id int64, evidence json.RawM
 	return x.s.runs(ctx, x.tx, `repo_id = ? AND head = ? AND state IN `+liveStates+` ORDER BY id`, m.RepoID, m.Head)
 }
 
-// Wanted reports whether a live run has the head of a measurement.
-func (s *Store) Wanted(ctx context.Context, m Measurement) (bool, error) {
-	runs, err := s.runs(ctx, s.reader, `repo_id = ? AND head = ? AND state IN `+liveStates+` LIMIT 1`, m.RepoID, m.Head)
-	return len(runs) > 0, err
+// UnwantedMeasurements returns what is not done of the measurements of a head that no live run has.
+func (x *Tx) UnwantedMeasurements(ctx context.Context, repoID int64, head string) ([]Measurement, error) {
+	list, err := collect(ctx, x.s, x.tx, scanMeasurement, `SELECT `+measurementColumns+` FROM measurements WHERE repo_id = ? AND head = ? AND evidence = ''
+		AND NOT EXISTS (SELECT 1 FROM runs WHERE repo_id = ? AND head = ? AND state IN `+liveStates+`) ORDER BY id`, repoID, head, repoID, head)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the measurements of %s: %w", head, err)
+	}
+	return list, nil
 }
 
-// ForgetMeasurement removes a measurement, unless a live run has its head.
-func (x *Tx) ForgetMeasurement(ctx context.Context, m Measurement) (bool, error) {
-	if err := x.lock(ctx, m.RepoID); err != nil {
-		return false, err
+// DropMeasurement removes a measurement. Its job, should it still run, has nowhere left to record what it finds.
+func (x *Tx) DropMeasurement(ctx context.Context, id int64) error {
+	if _, err := x.exec(ctx, `DELETE FROM measurements WHERE id = ?`, id); err != nil {
+		return fmt.Errorf("dropping measurement %d: %w", id, err)
 	}
-	n, err := x.exec(ctx, `DELETE FROM measurements WHERE id = ? AND NOT EXISTS (SELECT 1 FROM runs WHERE repo_id = ? AND head = ? AND state IN `+liveStates+`)`, m.ID, m.RepoID, m.Head)
-	if err != nil {
-		return false, fmt.Errorf("forgetting measurement %d: %w", m.ID, err)
-	}
-	return n > 0, nil
-}
-
-// DropMeasurements removes what is not done of the measurements of a head that no live run has, and returns their jobs, which are
-// to be cancelled.
-func (x *Tx) DropMeasurements(ctx context.Context, repoID int64, head string) ([]int64, error) {
-	jobs, err := collect(ctx, x.s, x.tx, func(rows *sql.Rows) (job int64, err error) { return job, rows.Scan(&job) },
-		`DELETE FROM measurements WHERE repo_id = ? AND head = ? AND evidence = '' AND NOT EXISTS (SELECT 1 FROM runs WHERE repo_id = ? AND head = ? AND state IN `+liveStates+`) RETURNING job_id`,
-		repoID, head, repoID, head)
-	if err != nil {
-		return nil, fmt.Errorf("dropping the measurements of %s: %w", head, err)
-	}
-	return jobs, nil
+	return nil
 }

@@ -30,7 +30,7 @@ const (
 	RunPublished  RunState = "published"  // its check run is concluded
 	RunSkipped    RunState = "skipped"    // there was nothing to decide or to publish
 	RunSuperseded RunState = "superseded" // a newer head came
-	RunCancelled  RunState = "cancelled"  // its pull request was closed or made a draft, or its installation is gone
+	RunCancelled  RunState = "cancelled"  // its pull request was closed or made a draft, or we may not act for it any more
 	RunFailed     RunState = "failed"     // it was given up
 )
 
@@ -269,10 +269,14 @@ func (x *Tx) CountRuns(ctx context.Context, repoID int64, pr int, head string, c
 	return n, nil
 }
 
-// UnpublishedRuns returns the runs that are no longer live and whose check run may not be concluded, oldest first. A publish
-// job should be at each.
+// OutOfReach is a query for the ids of the repositories that we may not act for: they were taken out of their installation, or
+// that is suspended or gone.
+const OutOfReach = `SELECT p.id FROM repositories p LEFT JOIN installations i ON i.id = p.installation_id WHERE p.removed OR i.state <> 'active'`
+
+// UnpublishedRuns returns the runs that are no longer live and whose check run may not be concluded, oldest first, but those out
+// of reach. A publish job should be at each.
 func (s *Store) UnpublishedRuns(ctx context.Context) ([]Run, error) {
-	return s.runs(ctx, s.reader, `state NOT IN `+liveStates+` AND published_at = 0 ORDER BY id`)
+	return s.runs(ctx, s.reader, `state NOT IN `+liveStates+` AND published_at = 0 AND repo_id NOT IN (`+OutOfReach+`) ORDER BY id`)
 }
 
 // CountRunsByState counts the runs.

@@ -830,12 +830,46 @@ func testAbandoned(t *testing.T, d storetest.Database) {
 		if len(runs) != 3 {
 			t.Errorf("%+v", runs)
 		}
-		for _, r := range runs {
-			if r.PublishedAt.IsZero() || r.State != store.RunCancelled {
+		// What nobody has seen yet is kept: a verdict, and the end of a check run that stands in progress.
+		for i, want := range []store.RunState{store.RunJudged, store.RunCancelled, store.RunCancelled} {
+			if r := runs[i]; r.State != want || r.PublishedAt.IsZero() != (i != 1) || r.EndedAt.IsZero() {
 				t.Errorf("%+v", r)
 			}
 		}
 		return err
+	})
+	unpublished := func(want int) {
+		t.Helper()
+		if list, err := s.UnpublishedRuns(t.Context()); err != nil || len(list) != want {
+			t.Errorf("%d runs to be published, want %d: %+v, %v", len(list), want, list, err)
+		}
+	}
+	see := func(installation int64, state store.InstallationState, removed bool) {
+		t.Helper()
+		storetest.In(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(tx.SetInstallation(ctx, store.Installation{ID: installation, State: state}),
+				tx.SeeRepository(ctx, store.Repository{ID: 1, Installation: installation, Owner: "acme", Name: "pay", Removed: removed}))
+		})
+	}
+	unpublished(2)
+	see(9, store.Suspended, false)
+	unpublished(0)
+	see(9, store.Deleted, false)
+	unpublished(0)
+	see(9, store.Active, true)
+	unpublished(0)
+	see(11, store.Active, false)
+	unpublished(2)
+	storetest.In(t, s, func(ctx context.Context, tx *store.Tx) error {
+		r, err := tx.Rehome(ctx, 1)
+		if r.Installation != 11 {
+			t.Errorf("run %d has installation %d", r.ID, r.Installation)
+		}
+		foreign, otherErr := tx.Rehome(ctx, other.ID)
+		if foreign.Installation != 10 {
+			t.Errorf("a run of a repository that is not known has installation %d", foreign.Installation)
+		}
+		return errors.Join(err, otherErr)
 	})
 	if live, err := s.LiveRuns(t.Context()); err != nil || len(live) != 1 || live[0].ID != other.ID {
 		t.Errorf("%+v, %v", live, err)
@@ -852,6 +886,8 @@ func testPrune(t *testing.T, d storetest.Database) {
 	r := start(t, s, request("a", store.CausePush, old)).Run
 	finish(t, s, begin(t, s, r.ID), store.Verdict{})
 	publish(t, s, r.ID)
+	unshown := begin(t, s, start(t, s, request("c", store.CausePush)).Run.ID)
+	finish(t, s, unshown, store.Verdict{})
 	live := receive(t, s, "live")
 	kept := start(t, s, request("b", store.CausePush, live)).Run
 	now = now.Add(100 * 24 * time.Hour)
@@ -865,11 +901,13 @@ func testPrune(t *testing.T, d storetest.Database) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	p, err = s.Prune(t.Context(), now.Add(-24*time.Hour), now.Add(-24*time.Hour))
-	if err != nil || p != (store.Pruned{Runs: 1, Deliveries: 1}) {
+	if err != nil || p != (store.Pruned{Runs: 2, Deliveries: 1}) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := s.Run(t.Context(), r.ID); !errors.Is(err, store.ErrNotFound) {
-		t.Error(err)
+	for _, id := range []int64{r.ID, unshown.ID} {
+		if _, err := s.Run(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+			t.Error(err)
+		}
 	}
 	if run(t, s, kept.ID).State != store.RunQueued || stateOf(t, s, live) != store.Enqueued || stateOf(t, s, recent) != store.Done {
 		t.Error("too much was pruned")

@@ -449,6 +449,16 @@ func (x *Tx) PublishRun(ctx context.Context, id, checkRunID int64, conclusion st
 	return r, wrap(doing, id, err)
 }
 
+// Rehome gives a run the installation that its repository has now, which is another one when the App was installed again, and
+// returns the run.
+func (x *Tx) Rehome(ctx context.Context, id int64) (Run, error) {
+	_, err := x.exec(ctx, `UPDATE runs SET installation_id = coalesce((SELECT installation_id FROM repositories WHERE repositories.id = runs.repo_id), installation_id) WHERE id = ?`, id)
+	if err != nil {
+		return Run{}, wrap("looking up the installation of run %d", id, err)
+	}
+	return x.Run(ctx, id)
+}
+
 // SetJudgeJob records the judge job of a run.
 func (x *Tx) SetJudgeJob(ctx context.Context, id, job int64) error {
 	_, err := x.exec(ctx, `UPDATE runs SET judge_job = ? WHERE id = ?`, job, id)
@@ -479,7 +489,8 @@ func (x *Tx) CancelGroup(ctx context.Context, repoID int64, head, reason string)
 }
 
 // CancelInstallation ends all live runs of an installation that we may not act for any more, and returns them as they are
-// then. Nothing can be published about them.
+// then, with those that are to be published. Nothing can be for now; they stay so, since we may be let in again, and the check
+// runs that stand in progress are ours to conclude. Package queue's Abandoned does with the jobs what follows.
 func (x *Tx) CancelInstallation(ctx context.Context, installation int64, reason string) ([]Run, error) {
 	return x.abandon(ctx, reason, `installation_id = ? AND (state IN `+liveStates+` OR published_at = 0) ORDER BY repo_id, pr, id`, installation)
 }
@@ -503,7 +514,7 @@ func (x *Tx) cancel(ctx context.Context, reason, where string, args ...any) ([]R
 	return live, nil
 }
 
-// abandon is cancel for runs whose check runs cannot be reached.
+// abandon is cancel for runs whose check runs cannot be reached. A verdict that nobody has seen yet is kept.
 func (x *Tx) abandon(ctx context.Context, reason, where string, args ...any) ([]Run, error) {
 	list, err := x.s.runs(ctx, x.tx, where, args...)
 	if err != nil {
@@ -514,14 +525,11 @@ func (x *Tx) abandon(ctx context.Context, reason, where string, args ...any) ([]
 		if r, err = x.held(ctx, r.ID); err != nil {
 			return nil, wrap("abandoning run %d", r.ID, err)
 		}
-		if r.State.Live() || r.State == RunJudged {
+		if r.State.Live() {
 			r.State, r.Reason = RunCancelled, reason
-			r.EndedAt = x.stamp()
-			r.followup = nil
-		}
-		r.PublishedAt = x.stamp()
-		if err := x.save(ctx, &r); err != nil {
-			return nil, wrap("abandoning run %d", r.ID, err)
+			if err := x.end(ctx, &r); err != nil {
+				return nil, wrap("abandoning run %d", r.ID, err)
+			}
 		}
 		if err := x.settle(ctx, r.ID, Done, ""); err != nil {
 			return nil, wrap("abandoning run %d", r.ID, err)

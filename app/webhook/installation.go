@@ -38,7 +38,7 @@ func installation(_ *Handler, d *delivery) (work, string, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		return outcome{done, why}, queue.Ended(ctx, s.q, s.Tx, runs)
+		return outcome{done, why}, queue.Abandoned(ctx, s.q, s.Tx, runs)
 	}, "", nil
 }
 

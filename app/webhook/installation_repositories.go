@@ -34,7 +34,7 @@ func installationRepositories(_ *Handler, d *delivery) (work, string, error) {
 			if err != nil {
 				return outcome{}, err
 			}
-			if err := queue.Ended(ctx, s.q, s.Tx, runs); err != nil {
+			if err := queue.Abandoned(ctx, s.q, s.Tx, runs); err != nil {
 				return outcome{}, err
 			}
 		}

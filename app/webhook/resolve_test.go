@@ -56,6 +56,7 @@ func (e *env) resolve(f *finder) error {
 		Judge:   func(ctx context.Context, _ queue.JudgeArgs) error { return block(ctx) },
 		Publish: func(ctx context.Context, _ queue.PublishArgs) error { return block(ctx) },
 		Command: func(ctx context.Context, _ queue.CommandArgs) error { return block(ctx) },
+		Explain: func(ctx context.Context, _ queue.ExplainArgs) error { return block(ctx) },
 		Measure: func(ctx context.Context, _ queue.MeasureArgs) error { return block(ctx) },
 		Resolve: func(ctx context.Context, job queue.ResolveArgs) error {
 			err := work(ctx, job)

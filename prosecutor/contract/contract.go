@@ -24,7 +24,7 @@ import (
 )
 
 // DefaultTimeout is how long a pass may take, its repair round included (semantics 2).
-const DefaultTimeout = 8 * time.Minute
+const DefaultTimeout = judge.DefaultPassTime
 
 // Input is what one pass is about.
 type Input struct {

@@ -10,12 +10,27 @@ import (
 // DefaultConcurrency is how many calls a judge answers at once when nothing is configured.
 const DefaultConcurrency = 4
 
+// DefaultPassTime is how long a pass may take, its repair round included (semantics 2).
+const DefaultPassTime = 8 * time.Minute
+
 // Limits bound the use of one judge. The zero value is the default: DefaultConcurrency calls at once, no rate limit.
 type Limits struct {
-	Concurrency       int // calls at once
-	RequestsPerMinute int // 0 is unlimited
-	TokensPerMinute   int // tokens in and out; 0 is unlimited
+	Concurrency       int           // calls at once
+	RequestsPerMinute int           // 0 is unlimited
+	TokensPerMinute   int           // tokens in and out; 0 is unlimited
+	Timeout           time.Duration // of one call, which the judge keeps itself; it never makes a pass shorter than the default
 }
+
+// WithDefaults returns the limits with the default in place of what is not set.
+func (l Limits) WithDefaults() Limits {
+	if l.Concurrency <= 0 {
+		l.Concurrency = DefaultConcurrency
+	}
+	return l
+}
+
+// PassTime is how long a pass with the judge may take: as long as a call of it, where somebody gave that more than the default.
+func (l Limits) PassTime() time.Duration { return max(DefaultPassTime, l.Timeout) }
 
 // LimitsOf returns the limits of the configured judges by name.
 func LimitsOf(cfg *config.Server) map[string]Limits {
@@ -25,6 +40,7 @@ func LimitsOf(cfg *config.Server) map[string]Limits {
 			Concurrency:       j.Concurrency,
 			RequestsPerMinute: j.RequestsPerMinute,
 			TokensPerMinute:   j.TokensPerMinute,
+			Timeout:           time.Duration(j.Timeout),
 		}
 	}
 	return limits
@@ -77,6 +93,7 @@ func (b *bucket) spend(n float64, now time.Time) {
 type seat struct {
 	judge    Judge
 	info     Info
+	passTime time.Duration
 	slots    int
 	inUse    int
 	requests bucket

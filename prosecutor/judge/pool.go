@@ -65,12 +65,9 @@ func NewPool(judges []Judge, opts PoolOptions) (*Pool, error) {
 		if _, ok := p.byID[info.ID]; ok {
 			return nil, fmt.Errorf("two judges are named %q: give each its own name", info.ID)
 		}
-		l := opts.Limits[info.ID]
-		if l.Concurrency <= 0 {
-			l.Concurrency = DefaultConcurrency
-		}
+		l := opts.Limits[info.ID].WithDefaults()
 		s := &seat{
-			judge: j, info: info, slots: l.Concurrency,
+			judge: j, info: info, passTime: l.PassTime(), slots: l.Concurrency,
 			requests: newBucket(l.RequestsPerMinute, now), tokens: newBucket(l.TokensPerMinute, now),
 		}
 		p.seats = append(p.seats, s)
@@ -189,6 +186,9 @@ type Lease struct {
 
 // Info describes the judge.
 func (l *Lease) Info() Info { return l.seat.info }
+
+// PassTime is how long a pass with the judge may take.
+func (l *Lease) PassTime() time.Duration { return l.seat.passTime }
 
 // Judge returns the judge. Its calls are counted against the rate limits, and one that fails for want of credit or
 // quota opens the breaker of its provider, until the reset time if the provider named one.

@@ -566,8 +566,8 @@ func TestOnlyOneJudge(t *testing.T) {
 }
 
 func TestLimitsOf(t *testing.T) {
-	got := judge.LimitsOf(&config.Server{Judges: []config.JudgeConfig{{Name: "a", Concurrency: 2, RequestsPerMinute: 3, TokensPerMinute: 4}}})
-	if want := (judge.Limits{Concurrency: 2, RequestsPerMinute: 3, TokensPerMinute: 4}); got["a"] != want {
+	got := judge.LimitsOf(&config.Server{Judges: []config.JudgeConfig{{Name: "a", Concurrency: 2, RequestsPerMinute: 3, TokensPerMinute: 4, Timeout: 5}}})
+	if want := (judge.Limits{Concurrency: 2, RequestsPerMinute: 3, TokensPerMinute: 4, Timeout: 5}); got["a"] != want {
 		t.Errorf("got %+v, want %+v", got["a"], want)
 	}
 }

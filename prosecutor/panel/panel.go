@@ -30,7 +30,7 @@ type Options struct {
 	Nonce func() string
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// PassTimeout bounds one pass, its repair round included, and one verification. Default: contract.DefaultTimeout.
+	// PassTimeout bounds one pass, its repair round included, and one verification. Default: what the pool gives the judge.
 	PassTimeout time.Duration
 }
 
@@ -47,9 +47,6 @@ func New(pool *judge.Pool, opts Options) *Panel {
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
-	}
-	if opts.PassTimeout <= 0 {
-		opts.PassTimeout = contract.DefaultTimeout
 	}
 	return &Panel{pool: pool, opts: opts}
 }
@@ -323,8 +320,16 @@ func (r *run) pass(ctx context.Context, lens prosecutor.Lens, lease *judge.Lease
 		}
 	}()
 	return contract.Prosecute(ctx, lease.Judge(), contract.Input{
-		Lens: lens, Brief: r.c.Brief, Nonce: r.panel.opts.Nonce, Now: r.panel.opts.Now, Timeout: r.panel.opts.PassTimeout,
+		Lens: lens, Brief: r.c.Brief, Nonce: r.panel.opts.Nonce, Now: r.panel.opts.Now, Timeout: r.panel.passTime(lease),
 	})
+}
+
+// passTime is how long a pass, or a verification, may take.
+func (p *Panel) passTime(lease *judge.Lease) time.Duration {
+	if p.opts.PassTimeout > 0 {
+		return p.opts.PassTimeout
+	}
+	return lease.PassTime()
 }
 
 // unservedKind says in the words of a failed pass why a lens got no judge. Only an exhausted provider keeps a

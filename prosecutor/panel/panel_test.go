@@ -435,6 +435,34 @@ func TestPassHasATimeLimit(t *testing.T) {
 	})
 }
 
+// A judge that was given more time than a pass has by default has it, and one that was given less leaves the pass its time: an
+// answer may be repaired.
+func TestPassIsAsLongAsItsJudgeMayTake(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute, time.Minute: contract.DefaultTimeout} {
+		synctest.Test(t, func(t *testing.T) {
+			hang := pass{before: func(ctx context.Context) { <-ctx.Done() }}
+			s := newScript(t).under(correctness, fern.ID, hang, hang)
+			pool := poolOf(t, s, judge.PoolOptions{Limits: map[string]judge.Limits{fern.ID: {Timeout: given}}}, fern)
+			start := time.Now()
+			if r := run(t, pool, caseOf(t, correctness))[0]; !slices.Equal(r.Failures(), []prosecutor.ErrorKind{prosecutor.Timeout}) {
+				t.Errorf("%s after %v", r.Verdict, r.Failures())
+			}
+			if took := time.Since(start); took != want {
+				t.Errorf("a pass of a judge with %v gave up after %v of the clock, want %v", given, took, want)
+			}
+			accused := accusation()
+			accused.Origin = moss.ID
+			start = time.Now()
+			if _, err := panel.New(pool, panel.Options{}).Verify(t.Context(), panel.VerifyCase{Brief: brief(t, change), Finding: accused}); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(start); took != want {
+				t.Errorf("a verification by a judge with %v gave up after %v of the clock, want %v", given, took, want)
+			}
+		})
+	}
+}
+
 // A lens gives its slot back between its passes: with one slot, the lens that waits has the second turn.
 func TestSlotIsGivenBackBetweenPasses(t *testing.T) {
 	s := newScript(t).under(correctness, fern.ID, ship(), ship()).under(security, fern.ID, ship(), ship())

@@ -155,7 +155,7 @@ func (p *Panel) verifyWith(ctx context.Context, lease *judge.Lease, c VerifyCase
 	v.PromptHash = c.Brief.VerifyPromptHash(c.Finding)
 	v.Calls++
 	start := p.opts.Now()
-	reply, err := p.ask(ctx, lease.Judge(), c)
+	reply, err := p.ask(ctx, lease, c)
 	v.Latency += p.opts.Now().Sub(start)
 	v.TokensIn += reply.TokensIn
 	v.TokensOut += reply.TokensOut
@@ -180,15 +180,15 @@ func (p *Panel) verifyWith(ctx context.Context, lease *judge.Lease, c VerifyCase
 }
 
 // ask makes the call within its time. An answer that comes after the end of ctx is not read, and a panic is an error.
-func (p *Panel) ask(ctx context.Context, j judge.Judge, c VerifyCase) (reply judge.Reply, err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.opts.PassTimeout)
+func (p *Panel) ask(ctx context.Context, lease *judge.Lease, c VerifyCase) (reply judge.Reply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, p.passTime(lease))
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
 			err = &judge.Error{Kind: prosecutor.Panic, Provider: "judge", Err: &contract.PanicError{Value: v, Stack: debug.Stack()}}
 		}
 	}()
-	reply, err = j.Ask(ctx, c.Brief.VerifyRequest(c.Finding, p.opts.Nonce()))
+	reply, err = lease.Judge().Ask(ctx, c.Brief.VerifyRequest(c.Finding, p.opts.Nonce()))
 	if err == nil {
 		err = ctx.Err()
 	}

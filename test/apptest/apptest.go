@@ -63,12 +63,15 @@ func (l *Logs) String() string {
 // Options change what New starts.
 type Options struct {
 	Judges   []judge.Judge // the static rules by default
-	Database string        // a SQLite file in a temporary directory by default
+	Limits   map[string]judge.Limits
+	Database string // a SQLite file in a temporary directory by default
 	GitHub   githubtest.Options
 	// Replicas is how many processes of the App share the database, 1 by default.
 	Replicas int
 	// ReconcileAfter is that of the App.
 	ReconcileAfter time.Duration
+	// ReadingTime is that of the App.
+	ReadingTime time.Duration
 	// Latency is added to each request of the App to GitHub, so that requests at once can be told from those one after another.
 	Latency time.Duration
 	// HollowTest is that of the App.
@@ -177,9 +180,9 @@ func (w *World) replica(o Options) (stop func()) {
 		w.Store = st
 	}
 	a, err := app.New(context.Background(), app.Options{
-		Store: st, Clients: clients, Judges: o.Judges, AppID: registered.ID, Slug: registered.Slug,
+		Store: st, Clients: clients, Judges: o.Judges, Limits: o.Limits, AppID: registered.ID, Slug: registered.Slug,
 		Secrets: [][]byte{[]byte(registered.WebhookSecret)}, GitDir: t.TempDir(), Version: "test", Logger: &log,
-		ReconcileAfter: o.ReconcileAfter, HollowTest: o.HollowTest,
+		ReconcileAfter: o.ReconcileAfter, ReadingTime: o.ReadingTime, HollowTest: o.HollowTest,
 		Queue: queue.Options{Poll: 20 * time.Millisecond, Grace: time.Second},
 	})
 	if err != nil {
