@@ -96,6 +96,11 @@ func TestReplicasOverOnePostgreSQLDatabase(t *testing.T) {
 	if n := j.count() - calls; n != 0 {
 		t.Errorf("%d calls for redeliveries", n)
 	}
+	for _, repo := range repos {
+		if all := recordsOf(t, w, repo); len(all) < 2 || all[0].Decision != "LOOP_BACK" || all[len(all)-1].Decision != "ADVANCE" {
+			t.Errorf("%s: records %v", repo.FullName(), story(all))
+		}
+	}
 }
 
 // The way of one pull request over PostgreSQL: blocked, explained, dismissed by a person, pushed, run again.
