@@ -167,8 +167,8 @@ func (f *file) take(n int, l line, wrong error) error {
 		f.chains++
 		return f.v.Begin(*l.Repository, *l.Checkpoint)
 	case l.Type == lineRecord && f.inside && l.Record != nil:
-		text, err := canonical(l.Record)
-		if err != nil || shown(text) != string(l.Record) {
+		text, ok := exported(l.Record)
+		if !ok {
 			f.damaged(n, "holds a record that is not as an export writes it")
 			return nil
 		}
@@ -188,6 +188,12 @@ func (f *file) take(n int, l line, wrong error) error {
 		f.damaged(n, "does not belong where it stands")
 	}
 	return nil
+}
+
+// exported is the record of a line in its one encoding; it is not ok when an export would have written it in another way.
+func exported(raw []byte) (text []byte, ok bool) {
+	text, err := canonical(raw)
+	return text, err == nil && shown(text) == string(raw)
 }
 
 func (f *file) damaged(n int, why string) {
@@ -214,7 +220,7 @@ func (f *file) finish(lines int) error {
 	if err := f.close(); err != nil {
 		return err
 	}
-	if !f.ended {
+	if !f.ended && !f.lost {
 		f.v.Incomplete(fmt.Sprintf("the export stops with line %d, before its end: the rest is missing", lines))
 	}
 	return nil

@@ -86,29 +86,16 @@ func (v *Verifier) Record(s Sealed) error {
 		return nil // what follows a break proves nothing
 	}
 	want := r.Head.Sequence + 1
-	text, err := canonical(s.Text)
-	if err != nil {
-		r.broken(want, "the record cannot be read: "+err.Error())
-		return nil
-	}
-	if string(text) != string(s.Text) {
-		r.broken(want, "the record is not in the one encoding that records have")
-		return nil
-	}
-	var is struct {
-		Version    int
-		Sequence   int64
-		Repository struct{ ID int64 }
-	}
-	if err := json.Unmarshal(text, &is); err != nil {
-		r.broken(want, "this is no record")
+	is, why := identify(s.Text)
+	if why != "" {
+		r.broken(want, why)
 		return nil
 	}
 	switch {
 	case is.Version > Version:
 		r.unknown(fmt.Sprintf("record %d was written by a later version of prosecutor: use that one", want))
 		r.lost = true
-	case sum(s.Previous, text) != s.Hash:
+	case sum(s.Previous, s.Text) != s.Hash:
 		r.broken(want, "the record was altered, or its hash was: they do not belong to each other")
 	case is.Repository.ID != r.Repository.ID:
 		r.broken(want, fmt.Sprintf("the record belongs to repository %d", is.Repository.ID))
@@ -125,6 +112,28 @@ func (v *Verifier) Record(s Sealed) error {
 		v.expect(r, r.Head)
 	}
 	return nil
+}
+
+// identity is what a record says of itself.
+type identity struct {
+	Version    int
+	Sequence   int64
+	Repository struct{ ID int64 }
+}
+
+// identify reads what a record says of itself, or says why it is none.
+func identify(text []byte) (is identity, why string) {
+	again, err := canonical(text)
+	if err != nil {
+		return is, "the record cannot be read: " + err.Error()
+	}
+	if string(again) != string(text) {
+		return is, "the record is not in the one encoding that records have"
+	}
+	if err := json.Unmarshal(text, &is); err != nil {
+		return is, "this is no record"
+	}
+	return is, ""
 }
 
 // Damaged says that the rest of the chain that has begun cannot be read.
