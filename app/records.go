@@ -310,7 +310,14 @@ func (a *App) recordFailure(ctx context.Context, tx *store.Tx, run store.Run) er
 	if err != nil {
 		return err
 	}
+	ledger, err := tx.Ledgers().Load(ctx, run.LedgerKey())
+	if err != nil {
+		return err
+	}
 	r := a.ofRun(record.Failure, run, keptDays(runs))
+	if ledger.Current.Head == run.Head {
+		r.Case = caseOf(ledger.Current) // as far as the case was read
+	}
 	r.Reason, r.Detail, r.Conclusion = "given_up", said(ghclient.Redact(run.Reason)), string(convergence.ActionRequired)
 	if _, err := tx.AppendRecord(ctx, r); err != nil {
 		return fmt.Errorf("the end of run %d: %w", run.ID, err)

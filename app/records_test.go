@@ -435,7 +435,7 @@ func TestNoAdvanceWithoutItsRecord(t *testing.T) {
 			}
 			all := recordsOf(t, w, repo)
 			tells(t, all, "failure given_up action_required")
-			if all[0].Detail == "" || all[0].Run.Generation != 1 {
+			if all[0].Detail == "" || all[0].Run.Generation != 1 || all[0].Case.Head != sha || all[0].Case.PolicyHash == "" || all[0].Case.SpecHash == "" {
 				t.Errorf("%+v", all[0])
 			}
 			allow()

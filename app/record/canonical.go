@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,10 +74,7 @@ func write(b *bytes.Buffer, v any) error {
 func writeObject(b *bytes.Buffer, object map[string]any) error {
 	b.WriteByte('{')
 	names := slices.SortedFunc(maps.Keys(object), func(x, y string) int {
-		if x == y {
-			return 0
-		}
-		return cmp.Or(slices.Compare(utf16.Encode([]rune(x)), utf16.Encode([]rune(y))), cmp.Compare(x, y))
+		return slices.Compare(utf16.Encode([]rune(x)), utf16.Encode([]rune(y)))
 	})
 	for i, name := range names {
 		if i > 0 {

@@ -125,13 +125,10 @@ func Read(r io.Reader, v *Verifier) error {
 	n := 0
 	for lines.Scan() {
 		n++
-		var err error
-		if l, wrong := decode(lines.Bytes()); n == 1 {
-			err = opening(l, wrong)
-		} else {
-			err = f.take(n, l, wrong)
-		}
-		if err != nil {
+		l, wrong := decode(lines.Bytes())
+		if n > 1 {
+			f.take(n, l, wrong)
+		} else if err := opening(l, wrong); err != nil {
 			return err
 		}
 	}
@@ -141,7 +138,8 @@ func Read(r io.Reader, v *Verifier) error {
 	if n == 0 {
 		return fmt.Errorf("%w: it is empty", ErrNoExport)
 	}
-	return f.finish(n)
+	f.finish(n)
+	return nil
 }
 
 // file is an export on its way.
@@ -153,33 +151,28 @@ type file struct {
 	chains int
 }
 
-func (f *file) take(n int, l line, wrong error) error {
+func (f *file) take(n int, l line, wrong error) {
 	switch {
 	case wrong != nil:
 		f.damaged(n, wrong.Error())
 	case f.ended:
 		f.damaged(n, "follows the end of the export")
 	case l.Type == lineChain && l.Repository != nil && l.Checkpoint != nil:
-		if err := f.close(); err != nil {
-			return err
-		}
+		f.close()
 		f.inside, f.lost = true, false
 		f.chains++
-		return f.v.Begin(*l.Repository, *l.Checkpoint)
-	case l.Type == lineRecord && f.inside && l.Record != nil:
-		text, ok := exported(l.Record)
-		if !ok {
+		f.v.begin(*l.Repository, *l.Checkpoint)
+	case l.Type == lineRecord && f.inside:
+		if text, ok := exported(l.Record); ok {
+			f.v.record(Sealed{l.Previous, l.Hash, text})
+		} else {
 			f.damaged(n, "holds a record that is not as an export writes it")
-			return nil
 		}
-		return f.v.Record(Sealed{l.Previous, l.Hash, text})
-	case l.Type == lineHead && f.inside && l.Head != nil:
+	case l.Type == lineHead && f.inside:
 		f.inside = false
-		return f.v.End(l.Head)
+		f.v.end(l.Head)
 	case l.Type == lineEnd && l.Chains != nil:
-		if err := f.close(); err != nil {
-			return err
-		}
+		f.close()
 		f.ended = true
 		if *l.Chains != f.chains {
 			f.damaged(n, fmt.Sprintf("ends an export of %d chains, and there are %d", *l.Chains, f.chains))
@@ -187,7 +180,6 @@ func (f *file) take(n int, l line, wrong error) error {
 	default:
 		f.damaged(n, "does not belong where it stands")
 	}
-	return nil
 }
 
 // exported is the record of a line in its one encoding; it is not ok when an export would have written it in another way.
@@ -208,22 +200,18 @@ func (f *file) damaged(n int, why string) {
 }
 
 // close ends a chain that has no head.
-func (f *file) close() error {
-	if !f.inside {
-		return nil
+func (f *file) close() {
+	if f.inside {
+		f.inside = false
+		f.v.end(nil)
 	}
-	f.inside = false
-	return f.v.End(nil)
 }
 
-func (f *file) finish(lines int) error {
-	if err := f.close(); err != nil {
-		return err
-	}
+func (f *file) finish(lines int) {
+	f.close()
 	if !f.ended && !f.lost {
 		f.v.Incomplete(fmt.Sprintf("the export stops with line %d, before its end: the rest is missing", lines))
 	}
-	return nil
 }
 
 // opening looks at the first line.

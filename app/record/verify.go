@@ -57,6 +57,23 @@ func (v *Verifier) current() *Report { return &v.reports[len(v.reports)-1] }
 
 // Begin implements Sink.
 func (v *Verifier) Begin(repo Repository, checkpoint Point) error {
+	v.begin(repo, checkpoint)
+	return nil
+}
+
+// Record implements Sink.
+func (v *Verifier) Record(s Sealed) error {
+	v.record(s)
+	return nil
+}
+
+// End implements Sink.
+func (v *Verifier) End(head *Point) error {
+	v.end(head)
+	return nil
+}
+
+func (v *Verifier) begin(repo Repository, checkpoint Point) {
 	v.reports = append(v.reports, Report{Repository: repo, Checkpoint: checkpoint, Head: checkpoint})
 	r := v.current()
 	switch {
@@ -67,7 +84,6 @@ func (v *Verifier) Begin(repo Repository, checkpoint Point) error {
 	}
 	v.seen[repo.ID] = true
 	v.expect(r, checkpoint)
-	return nil
 }
 
 // expect compares a place of the chain with what is known of it.
@@ -79,17 +95,16 @@ func (v *Verifier) expect(r *Report, p Point) {
 	}
 }
 
-// Record implements Sink.
-func (v *Verifier) Record(s Sealed) error {
+func (v *Verifier) record(s Sealed) {
 	r := v.current()
 	if r.lost || r.Status == Broken {
-		return nil // what follows a break proves nothing
+		return // what follows a break proves nothing
 	}
 	want := r.Head.Sequence + 1
 	is, why := identify(s.Text)
 	if why != "" {
 		r.broken(want, why)
-		return nil
+		return
 	}
 	switch {
 	case is.Version > Version:
@@ -111,7 +126,6 @@ func (v *Verifier) Record(s Sealed) error {
 		r.Head = Point{want, s.Hash}
 		v.expect(r, r.Head)
 	}
-	return nil
 }
 
 // identity is what a record says of itself.
@@ -147,12 +161,11 @@ func (v *Verifier) Incomplete(why string) {
 	v.reports = append(v.reports, Report{Status: Broken, Problem: why})
 }
 
-// End implements Sink.
-func (v *Verifier) End(head *Point) error {
+func (v *Verifier) end(head *Point) {
 	r := v.current()
 	switch {
 	case r.lost:
-		return nil
+		return
 	case head == nil:
 		r.broken(r.Head.Sequence+1, "the chain has no head, so that its end may be missing")
 	case head.Sequence > r.Head.Sequence:
@@ -171,7 +184,6 @@ func (v *Verifier) End(head *Point) error {
 			r.unknown(fmt.Sprintf("record %d, which is known, was pruned: the chain begins behind its checkpoint %d", k.Sequence, r.Checkpoint.Sequence))
 		}
 	}
-	return nil
 }
 
 // Reports returns what was found of each chain, in their order, and what is missing altogether.

@@ -285,13 +285,31 @@ func TestWhatCannotBeTold(t *testing.T) {
 		"without opening": {strings.NewReader(text[strings.Index(text, "\n")+1:]), "no export"},
 		"a later format":  {strings.NewReader(strings.Replace(text, `"format":1`, `"format":2`, 1)), "format 2"},
 		"not readable":    {iotest.ErrReader(errors.New("the disk is gone")), "the disk is gone"},
-		"an endless line": {io.MultiReader(strings.NewReader(text), strings.NewReader(strings.Repeat("x", 33<<20))), "reading line 10"},
+		"an endless line": {io.MultiReader(strings.NewReader(text), strings.NewReader(strings.Repeat("x", 32<<20))), "reading line 10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := record.Read(c.in, record.NewVerifier(nil)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// What is broken stays so, whatever else is found, and nothing behind the break counts.
+func TestBrokenStaysBroken(t *testing.T) {
+	whole := chainOf(t, 5, record.Start(), 5)
+	pruned := chain{repo: whole.repo, checkpoint: whole.place(2), records: slices.Clone(whole.records[2:]), head: whole.head}
+	pruned.records[1].Hash = whole.records[0].Hash
+	r := reports(t, []record.Known{whole.known(1), whole.known(5)}, pruned)
+	if len(r) != 1 || r[0].Status != record.Broken || r[0].Sequence != 4 || r[0].Head != whole.place(3) || !strings.Contains(r[0].Problem, "altered") {
+		t.Errorf("%+v", r)
+	}
+	if r := reports(t, []record.Known{whole.known(1)}, chain{repo: whole.repo, checkpoint: whole.place(2), records: whole.records[2:], head: whole.head}); !strings.Contains(r[0].Problem, "record 1, which is known, was pruned: the chain begins behind its checkpoint 2") {
+		t.Errorf("%+v", r)
+	}
+	other := record.Known{Repository: 5, Point: record.Point{Sequence: 4, Hash: whole.records[0].Hash}}
+	if r := reports(t, []record.Known{other}, whole); !strings.Contains(r[0].Problem, "its hash is "+string(whole.records[3].Hash)+", and that of the known one "+string(other.Hash)) {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -352,6 +370,75 @@ func TestDamagedExports(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The form of an export is a promise, so it is spelt out here.
+func TestTheFormOfAnExport(t *testing.T) {
+	c := chainOf(t, 5, record.Start(), 1)
+	c.repo.Name = "a/<b>&"
+	zeros, hash := strings.Repeat("0", 64), string(c.records[0].Hash)
+	headless := chainOf(t, 6, record.Point{Sequence: 3, Hash: c.records[0].Hash}, 0)
+	headless.head = nil
+	want := `{"type":"export","format":1,"software":{"name":"prosecutor","version":"v1"},"at":"2026-03-01T10:00:00.123Z"}
+{"type":"chain","repository":{"id":5,"name":"a/<b>&"},"checkpoint":{"sequence":0,"hash":"` + zeros + `"}}
+{"type":"record","previous":"` + zeros + `","hash":"` + hash + `","record":` + string(c.records[0].Text) + `}
+{"type":"head","head":{"sequence":1,"hash":"` + hash + `"}}
+{"type":"chain","repository":{"id":6,"name":"acme/pay"},"checkpoint":{"sequence":3,"hash":"` + hash + `"}}
+{"type":"end","chains":2}
+`
+	if got := export(t, c, headless); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Lines that are right in themselves and wrong where they stand, or that lack something.
+func TestLinesThatDoNotBelong(t *testing.T) {
+	lines := strings.SplitAfter(export(t, chainOf(t, 5, record.Start(), 2)), "\n")
+	// export, chain, record, record, head, end
+	point := `{"sequence":0,"hash":"` + strings.Repeat("0", 64) + `"}`
+	for _, c := range []struct {
+		at   int // the line that is replaced
+		line string
+		want string
+	}{
+		{1, `{"type":"chain","checkpoint":` + point + `}`, "line 2 does not belong"},
+		{1, `{"type":"chain","repository":{"id":5,"name":"x"}}`, "line 2 does not belong"},
+		{1, `{"type":"repository","repository":{"id":5,"name":"x"},"checkpoint":` + point + `}`, "line 2 does not belong"},
+		{1, lines[2], "line 2 does not belong"},
+		{1, lines[4], "line 2 does not belong"},
+		{2, `{"type":"record","previous":"x","hash":"x"}`, "line 3 holds a record that is not"},
+		{2, strings.Replace(lines[2], `"type":"record"`, `"type":"recording"`, 1), "line 3 does not belong"},
+		{2, lines[0], "line 3 does not belong"},
+		{4, `{"type":"head"}`, "the chain has no head"},
+		{4, strings.Replace(lines[4], `"type":"head"`, `"type":"tail"`, 1), "line 5 does not belong"},
+		{5, `{"type":"end"}`, "line 6 does not belong"},
+		{5, `{"type":"stop","chains":1}`, "line 6 does not belong"},
+		{5, lines[4], "line 6 does not belong"},
+		{5, `{"type":"end","chains":0}`, "line 6 ends an export of 0 chains, and there are 1"},
+	} {
+		changed := slices.Clone(lines)
+		changed[c.at] = strings.TrimSuffix(c.line, "\n") + "\n"
+		v := record.NewVerifier(nil)
+		if err := record.Read(strings.NewReader(strings.Join(changed, "")), v); err != nil {
+			t.Fatal(err)
+		}
+		if r := v.Reports(); !slices.ContainsFunc(r, func(r record.Report) bool { return r.Status == record.Broken && strings.Contains(r.Problem, c.want) }) {
+			t.Errorf("line %d: %s: %+v, want %s", c.at+1, c.line, r, c.want)
+		}
+	}
+}
+
+// A record is as large as its bounds allow, and a line of it is read.
+func TestLongRecords(t *testing.T) {
+	r := sample(5)
+	for range record.MaxFindings {
+		r.Findings = append(r.Findings, record.Finding{Claim: record.Text(strings.Repeat("\x01", 2*record.MaxText), record.MaxText)})
+	}
+	s, last := after(t, record.Start(), r)
+	c := chain{repo: r.Repository, checkpoint: record.Start(), records: []record.Sealed{s}, head: &last}
+	if got := reports(t, nil, c); got[0].Status != record.Intact || len(s.Text) < 1<<20 {
+		t.Errorf("%+v of a record of %d bytes", got, len(s.Text))
 	}
 }
 
