@@ -289,6 +289,9 @@ func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publica
 		if kept.Record, err = tx.AppendRecord(ctx, *entry); err != nil {
 			return err
 		}
+		if entry.Kind == record.Guard && pub.Decision != "" {
+			kept.Record = entry.Restates // what is shown again later is the decision, not that it was shown again
+		}
 	}
 	stored, err := json.Marshal(kept)
 	if err != nil {
