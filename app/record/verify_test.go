@@ -270,7 +270,7 @@ func TestWhatCannotBeTold(t *testing.T) {
 	t.Run("a record of a later version", func(t *testing.T) {
 		c := chainOf(t, 5, record.Start(), 3)
 		c.records[1].Text = bytes.Replace(c.records[1].Text, []byte(`"version":1}`), []byte(`"version":2}`), 1)
-		if r := reports(t, nil, c); r[0].Status != record.Unknown || !strings.Contains(r[0].Problem, "record 2 was written by a later version") {
+		if r := reports(t, []record.Known{c.known(3)}, c); r[0].Status != record.Unknown || !strings.Contains(r[0].Problem, "record 2 was written by a later version") {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -307,6 +307,10 @@ func TestBrokenStaysBroken(t *testing.T) {
 	if r := reports(t, []record.Known{whole.known(1)}, chain{repo: whole.repo, checkpoint: whole.place(2), records: whole.records[2:], head: whole.head}); !strings.Contains(r[0].Problem, "record 1, which is known, was pruned: the chain begins behind its checkpoint 2") {
 		t.Errorf("%+v", r)
 	}
+	repeated := chain{repo: whole.repo, checkpoint: record.Start(), records: slices.Insert(slices.Clone(whole.records), 2, whole.records[1]), head: whole.head}
+	if r := reports(t, nil, repeated); r[0].Sequence != 3 || r[0].Head != whole.place(2) {
+		t.Errorf("%+v", r)
+	}
 	other := record.Known{Repository: 5, Point: record.Point{Sequence: 4, Hash: whole.records[0].Hash}}
 	if r := reports(t, []record.Known{other}, whole); !strings.Contains(r[0].Problem, "its hash is "+string(whole.records[3].Hash)+", and that of the known one "+string(other.Hash)) {
 		t.Errorf("%+v", r)
@@ -323,6 +327,7 @@ func TestDamagedExports(t *testing.T) {
 	}{
 		{"cut between lines", func(l []string) []string { return l[:4] }, []string{"5 broken at 3: the chain has no head", "0 broken at 0: the export stops with line 4"}},
 		{"cut in a line", func(l []string) []string { return append(slices.Clone(l[:3]), l[3][:20]) }, []string{"5 broken at 2: line 4 cannot be read", "0 broken at 0: the export stops"}},
+		{"cut in the last line", func(l []string) []string { return append(slices.Clone(l[:9]), l[9][:9]) }, []string{"5 intact", "6 intact", "0 broken at 0: line 10 cannot be read"}},
 		{"cut behind a chain", func(l []string) []string { return l[:5] }, []string{"5 intact", "0 broken at 0: the export stops with line 5"}},
 		{"a chain is left out", func(l []string) []string { return slices.Delete(slices.Clone(l), 1, 5) }, []string{"6 intact", "0 broken at 0: line 6 ends an export of 2 chains, and there are 1"}},
 		{"the line of a chain is lost", func(l []string) []string { return slices.Delete(slices.Clone(l), 1, 2) }, []string{"0 broken at 0: line 2 does not belong", "6 intact", "0 broken at 0: line 9 ends an export of 2 chains"}},
