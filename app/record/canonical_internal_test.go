@@ -51,6 +51,7 @@ func TestShown(t *testing.T) {
 		`{"a":"plain ~"}`:      `{"a":"plain ~"}`,
 		"é 😀 \u00a0":           "é 😀 \u00a0",
 		"\x00\x1f\x20\x7e\x7f": `\u0000\u001f ~\u007f`,
+		"\x1b":                 `\u001b`,
 		"\u0080\u009f\u00ad":   `\u0080\u009f\u00ad`,
 		"\u200b\u202e\u2028\u2029\ue000\ufeff\U000e0001": `\u200b\u202e\u2028\u2029\ue000\ufeff\udb40\udc01`,
 	} {

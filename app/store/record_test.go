@@ -28,6 +28,7 @@ func TestRecords(t *testing.T) {
 			{"what lacks something", testRecordsThatLack},
 			{"append at once", testAppendAtOnce},
 			{"a transaction that is rolled back", testRecordRolledBack},
+			{"a database that refuses", testRefusedRecords},
 			{"append-only", testRecordsAreAppendOnly},
 			{"found when changed", testChangedRecordsAreFound},
 			{"a chain without its head", testLostHead},
@@ -182,6 +183,38 @@ func testRecordRolledBack(t *testing.T, d storetest.Database) {
 	}
 	appendRecords(t, s, 1, 1)
 	intact(t, s, 1, 1, 2)
+}
+
+// Whatever of a record the database refuses, the caller hears of it.
+func testRefusedRecords(t *testing.T, d storetest.Database) {
+	for _, what := range []string{"INSERT ON records", "UPDATE ON record_chains", "INSERT ON record_chains"} {
+		s := d.Open(t)
+		if what != "INSERT ON record_chains" {
+			appendRecords(t, s, 1, 1)
+		}
+		_, table, _ := strings.Cut(what, " ON ")
+		if d.Dialect == store.SQLite {
+			run1(t, s, `CREATE TRIGGER refused BEFORE `+what+` BEGIN SELECT RAISE(ABORT, 'the disk is broken'); END`)
+		} else {
+			run1(t, s, `CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the disk is broken'; END; $$`)
+			run1(t, s, `CREATE TRIGGER refused BEFORE `+what+` FOR EACH ROW EXECUTE FUNCTION refused()`)
+		}
+		err := s.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.AppendRecord(t.Context(), aRecord(1))
+			if err == nil || !strings.Contains(err.Error(), "recording the evidence of a decision in repository 1") || !strings.Contains(err.Error(), "the disk is broken") {
+				t.Errorf("%s: %v", what, err)
+			}
+			return err
+		})
+		if err == nil {
+			t.Errorf("%s: the transaction was committed", what)
+		}
+		for _, r := range verify(t, s, 0) {
+			if r.Status != record.Intact || table == "records" && r.Head.Sequence != 1 {
+				t.Errorf("%s: %+v", what, r)
+			}
+		}
+	}
 }
 
 func testRecordsAreAppendOnly(t *testing.T, d storetest.Database) {
