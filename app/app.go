@@ -139,6 +139,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	a.queue.Handle(queue.Workers{
 		Judge: a.judge, Publish: a.publish, Resolve: a.resolving(), Command: a.command, Explain: a.explain, Measure: a.measure, GaveUp: a.gaveUp,
+		Failed: a.recordFailure,
 	})
 	a.hook, err = webhook.New(webhook.Options{
 		Secrets: o.Secrets, Store: o.Store, Queue: a.queue, AppID: o.AppID, Login: o.Slug + "[bot]", Logger: logs, Registry: o.Registry,

@@ -12,6 +12,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/app/publish"
 	"github.com/prosecutor-bot/prosecutor/app/queue"
+	"github.com/prosecutor-bot/prosecutor/app/record"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/config"
 	"github.com/prosecutor-bot/prosecutor/convergence"
@@ -208,15 +209,33 @@ func (w *judging) killSwitch(ctx context.Context) (off bool, by string, err erro
 		if err != nil {
 			return false, "", err
 		}
+		wanted := ks
 		err = w.a.store.InTx(ctx, func(tx *store.Tx) error {
-			ks, err = tx.SettleKillSwitch(ctx, w.run.RepoID, w.run.PR, ks.WantedBy, mayWrite(permission))
-			return err
+			var settled bool
+			ks, settled, err = tx.SettleKillSwitch(ctx, w.run.RepoID, w.run.PR, wanted.WantedBy, mayWrite(permission))
+			if err != nil || !settled || !mayWrite(permission) {
+				return err
+			}
+			return w.switched(ctx, tx, ks, permission)
 		})
 		if err != nil {
 			return false, "", err
 		}
 	}
 	return ks.On, "label prosecutor:off, by " + ks.By, nil
+}
+
+// switched records that a person has switched judging off, or on again.
+func (w *judging) switched(ctx context.Context, tx *store.Tx, ks store.KillSwitch, permission convergence.Permission) error {
+	r := w.a.newRecord(record.KillSwitch, w.run, keepDays(w.policy()))
+	r.Case = caseOf(w.file.Case.ID)
+	r.Sender = &record.Sender{Login: word(ks.By), Permission: string(permission)}
+	r.Act = &record.Act{By: word(ks.By), Reason: "label prosecutor:off", Judging: "on"}
+	if ks.On {
+		r.Act.Judging = "off"
+	}
+	_, err := tx.AppendRecord(ctx, r)
+	return err
 }
 
 // prosecuted tells at which base the decision about a head was made, for a merge group.
@@ -242,15 +261,14 @@ func (w *judging) carryOver(ctx context.Context, group *casefile.Group) error {
 		Title:       "Advance: the decisions of " + strings.Join(names, ", ") + " carry over",
 		CheckStatus: convergence.CheckCompleted, Conclusion: convergence.Success, Decision: convergence.Advance,
 	}
-	stored, err := json.Marshal(result{Publication: pub, Case: w.id})
-	if err != nil {
-		return fmt.Errorf("storing the result of run %d: %w", w.run.ID, err)
+	entry := w.concluded(record.Decision, "carried_over", pub)
+	entry.Case, entry.Members = caseOf(group.Case.ID), membersOf(group.Members)
+	for _, e := range group.Case.Evidence {
+		entry.Evidence = append(entry.Evidence, record.Evidence{Source: string(e.Source), State: string(e.State), Detail: said(e.Detail), Findings: len(e.Findings)})
 	}
+	err := w.a.store.InTx(ctx, func(tx *store.Tx) error { return w.finish(ctx, tx, pub, true, entry) })
 	w.file = nil // nothing is left to judge
-	return w.a.store.InTx(ctx, func(tx *store.Tx) error {
-		_, err := queue.Finish(ctx, w.a.queue, tx, w.run, store.Verdict{Conclusion: string(convergence.Success), Reason: pub.Title, Result: stored, Judged: true})
-		return err
-	})
+	return err
 }
 
 // permission asks GitHub what an account may do in a repository.

@@ -13,6 +13,7 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/app/publish"
 	"github.com/prosecutor-bot/prosecutor/app/queue"
+	"github.com/prosecutor-bot/prosecutor/app/record"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/convergence"
 	"github.com/prosecutor-bot/prosecutor/prosecutor"
@@ -158,7 +159,7 @@ func (a *App) carryOut(ctx context.Context, d store.Delivery, c command.Comment)
 	if why := undismissable(runs, *request); why != "" {
 		return why, a.commands.Answer(ctx, c, command.Refused, why)
 	}
-	err = a.grant(ctx, d, c, head, *request)
+	err = a.grant(ctx, d, c, head, *request, keptDays(runs))
 	var refused *refusedError
 	if errors.As(err, &refused) {
 		return refused.why, a.commands.Answer(ctx, c, command.Refused, "Nothing was done: "+refused.why+".")
@@ -206,29 +207,35 @@ func (a *App) reply(runs []store.Run, r command.Request) string {
 	return "There is no decision about this head yet."
 }
 
-// grant does what a permitted command asks for: it changes the ledger where that is asked, and has the head judged again.
-func (a *App) grant(ctx context.Context, d store.Delivery, c command.Comment, head string, r command.Request) error {
+// grant does what a permitted command asks for: it changes the ledger where that is asked, with a record of it, and has the
+// head judged again.
+func (a *App) grant(ctx context.Context, d store.Delivery, c command.Comment, head string, r command.Request, keep int) error {
 	if r.Kind == command.Explain {
 		return nil
 	}
 	return a.store.InTx(ctx, func(tx *store.Tx) error {
 		now := a.now()
+		var kind record.Kind
 		var change func(convergence.Ledger) convergence.Ledger
 		switch r.Kind {
 		case command.Dismiss:
+			kind = record.Dismissal
 			change = func(l convergence.Ledger) convergence.Ledger {
 				return convergence.SettleConcern(l, convergence.Settled{ID: r.FindingID, How: convergence.ByDismissal, By: r.By, Reason: r.Reason, At: now})
 			}
 		case command.Override:
+			kind = record.Override
 			change = func(l convergence.Ledger) convergence.Ledger {
 				return convergence.OverrideHead(l, convergence.Override{Head: head, By: r.By, Reason: r.Reason, At: now})
 			}
 		}
 		if change != nil {
-			err := tx.Ledgers().Update(ctx, store.LedgerKey(c.RepoID, c.PR), func(l convergence.Ledger) (convergence.Ledger, error) {
-				return change(l), nil
-			})
-			if err != nil {
+			about := store.Run{RepoID: c.RepoID, Owner: c.Owner, Repo: c.Repo, PR: c.PR, Head: head}
+			entry := a.newRecord(kind, about, keep)
+			entry.Event = string(r.Event())
+			entry.Sender = &record.Sender{Login: word(r.By), Type: string(r.Sender().Type), Permission: string(r.Permission)}
+			entry.Act = &record.Act{By: word(r.By), Reason: said(r.Reason), Finding: word(r.FindingID)}
+			if err := changeLedger(ctx, tx, entry, change); err != nil {
 				return err
 			}
 		}
@@ -334,7 +341,7 @@ func (a *App) button(ctx context.Context, d store.Delivery) (string, error) {
 			return err
 		})
 	}
-	err = a.grant(ctx, d, c, run.Head, r)
+	err = a.grant(ctx, d, c, run.Head, r, keptDays([]store.Run{run}))
 	var refused *refusedError
 	if errors.As(err, &refused) {
 		return "refused: " + refused.why, nil

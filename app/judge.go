@@ -11,8 +11,10 @@ import (
 	"github.com/prosecutor-bot/prosecutor/app/ghclient"
 	"github.com/prosecutor-bot/prosecutor/app/publish"
 	"github.com/prosecutor-bot/prosecutor/app/queue"
+	"github.com/prosecutor-bot/prosecutor/app/record"
 	"github.com/prosecutor-bot/prosecutor/app/store"
 	"github.com/prosecutor-bot/prosecutor/convergence"
+	"github.com/prosecutor-bot/prosecutor/prosecutor"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/panel"
 	"github.com/prosecutor-bot/prosecutor/prosecutor/review"
 )
@@ -57,6 +59,10 @@ type judging struct {
 	id   convergence.Case
 	said []keptLens // by the lenses
 	wait error      // how the job sleeps when the case waits
+
+	before   *convergence.Ledger // the ledger as this judging found it
+	unasked  []prosecutor.Lens   // lenses whose verdict was kept from an earlier judging
+	keptFrom int64               // the record of that judging
 }
 
 func (w *judging) do(ctx context.Context) error {
@@ -89,10 +95,11 @@ func (w *judging) edited(ctx context.Context) (over bool, err error) {
 		if over = err == nil && n > store.MaxEdits; !over {
 			return err
 		}
-		return w.finish(ctx, tx, &publish.Publication{
+		pub := &publish.Publication{
 			Title:       fmt.Sprintf("Not judged: title and description were edited more than %d times on this head; push, or ask with /prosecute", store.MaxEdits),
 			CheckStatus: convergence.CheckCompleted, Conclusion: convergence.ActionRequired,
-		}, false)
+		}
+		return w.finish(ctx, tx, pub, false, w.concluded(record.Guard, "edited_too_often", pub))
 	})
 	return over, err
 }
@@ -184,19 +191,34 @@ func (w *judging) rule(ctx context.Context, key convergence.Key, q review.Questi
 	var ruling convergence.Ruling
 	var title string
 	var ruled *review.Result
+	var found convergence.Ledger
 	err := w.a.store.InTx(ctx, func(tx *store.Tx) error {
 		w.wait, title = nil, ""
 		var err error
-		ruling, err = tx.Ledgers().Rule(ctx, key, func(l convergence.Ledger) (convergence.Ruling, error) { return rule(l), nil })
-		if err != nil || ruling.Outcome == "" {
+		ruling, err = tx.Ledgers().Rule(ctx, key, func(l convergence.Ledger) (convergence.Ruling, error) {
+			found = l
+			return rule(l), nil
+		})
+		if err != nil {
 			return err
 		}
+		if ruling.Outcome == "" {
+			// Judges come next, and money is not spent on a verdict that could not be put on record.
+			return tx.CanRecord(ctx, w.run.RepoID)
+		}
 		ruled = q.Result(ruling)
-		title, err = w.conclude(ctx, tx, ruled)
+		before := found
+		if w.before != nil {
+			before = *w.before
+		}
+		title, err = w.conclude(ctx, tx, ruled, before)
 		return err
 	})
 	if err != nil {
 		return ruling, err
+	}
+	if w.before == nil {
+		w.before = &found
 	}
 	if ruled != nil {
 		w.a.metrics.count(ruled)
@@ -211,11 +233,20 @@ func (w *judging) rule(ctx context.Context, key convergence.Key, q review.Questi
 }
 
 // conclude records what came of the run. It returns the title of a check run that stays in progress.
-func (w *judging) conclude(ctx context.Context, tx *store.Tx, judged *review.Result) (title string, err error) {
+//
+// What is published, and what judges were asked for, leaves a record of evidence in the same transaction: without it neither
+// the ruling stays nor anything is published.
+func (w *judging) conclude(ctx context.Context, tx *store.Tx, judged *review.Result, before convergence.Ledger) (title string, err error) {
 	pub := publish.From(judged, judged.Document(w.about()))
 	pub.Author = w.file.Author.Login
+	entry := w.ruled(judged, before, pub.Title)
 	switch check := judged.Ruling.CheckRun(); check.Status {
 	case convergence.CheckInProgress:
+		if judged.Ruling.Outcome == convergence.Held {
+			if _, err := tx.AppendRecord(ctx, *entry); err != nil {
+				return "", err
+			}
+		}
 		again, err := tx.WaitRun(ctx, w.run, pub.Title)
 		if err != nil {
 			return "", err
@@ -235,19 +266,41 @@ func (w *judging) conclude(ctx context.Context, tx *store.Tx, judged *review.Res
 		// when the gate was switched off since, or the neutral check run would stay for good.
 		pub.CheckStatus, pub.Conclusion = convergence.CheckCompleted, convergence.Cancelled
 		if ok {
-			earlier.CheckRunID, earlier.Attempt = 0, 0
-			pub = earlier
+			pub, entry.Restates = earlier.Publication, earlier.Record
+			pub.CheckRunID, pub.Attempt = 0, 0
+			entry.Title = said(pub.Title)
 		}
-		return "", w.finish(ctx, tx, pub, false)
+		entry.Conclusion = string(pub.Conclusion)
+		return "", w.finish(ctx, tx, pub, false, w.worth(entry))
 	default:
-		return "", w.finish(ctx, tx, pub, judged.Ruling.Outcome == convergence.Decided)
+		return "", w.finish(ctx, tx, pub, judged.Ruling.Outcome == convergence.Decided, w.worth(entry))
 	}
 }
 
-func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publication, judged bool) error {
-	kept := result{Publication: pub, Case: w.id, Lenses: w.said}
-	if w.file != nil && w.file.Case.Policy != nil {
-		kept.DismissAuthor = w.file.Case.Policy.Dismiss.Author
+// worth is the record, unless it is about nothing: a check run that is cancelled decides nothing about a head, and when no
+// judge was asked either, nothing has happened.
+func (w *judging) worth(entry *record.Record) *record.Record {
+	if entry.Conclusion == string(convergence.Cancelled) && len(entry.Lenses) == 0 {
+		return nil
+	}
+	return entry
+}
+
+// finish ends the run with what is to be published, and records the evidence for it; a nil entry is none, for what decides
+// nothing.
+func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publication, judged bool, entry *record.Record) error {
+	kept := result{Publication: pub, Case: w.id, Lenses: w.said, KeepDays: keepDays(w.policy())}
+	if p := w.policy(); p != nil {
+		kept.DismissAuthor = p.Dismiss.Author
+	}
+	if entry != nil {
+		var err error
+		if kept.Record, err = tx.AppendRecord(ctx, *entry); err != nil {
+			return err
+		}
+		if entry.Kind == record.Guard && pub.Decision != "" {
+			kept.Record = entry.Restates // what is shown again later is the decision, not that it was shown again
+		}
 	}
 	stored, err := json.Marshal(kept)
 	if err != nil {
@@ -260,7 +313,7 @@ func (w *judging) finish(ctx context.Context, tx *store.Tx, pub *publish.Publica
 }
 
 // standing is the decision that was published about this head before. It is covered when something neutral was since.
-func (w *judging) standing(ctx context.Context) (pub *publish.Publication, covered, ok bool) {
+func (w *judging) standing(ctx context.Context) (earlier *result, covered, ok bool) {
 	runs, err := w.a.store.RunsOfHead(ctx, w.run.RepoID, w.run.PR, w.run.Head)
 	if err != nil {
 		return nil, false, false
@@ -274,7 +327,7 @@ func (w *judging) standing(ctx context.Context) (pub *publish.Publication, cover
 			continue
 		}
 		if res.Publication.Decision != "" {
-			return res.Publication, covered, true
+			return res, covered, true
 		}
 		covered = covered || res.Publication.Conclusion == convergence.Neutral
 	}

@@ -97,6 +97,11 @@ func TestReplicasOverOnePostgreSQLDatabase(t *testing.T) {
 	if n := j.count() - calls; n != 0 {
 		t.Errorf("%d calls for redeliveries", n)
 	}
+	for _, repo := range repos {
+		if all := recordsOf(t, w, repo); len(all) < 2 || all[0].Decision != "LOOP_BACK" || all[len(all)-1].Decision != "ADVANCE" {
+			t.Errorf("%s: records %v", repo.FullName(), story(all))
+		}
+	}
 }
 
 // Whichever processes take the presses of a button, what it asks for is said once: no press has anything posted itself.

@@ -21,6 +21,10 @@ type result struct {
 	Lenses      []keptLens           `json:"lenses,omitempty"`
 	// DismissAuthor is dismiss.author of the policy that judged the case.
 	DismissAuthor bool `json:"dismiss_author,omitempty"`
+	// KeepDays is retention of that policy, in days.
+	KeepDays int `json:"keep_days,omitempty"`
+	// Record is the number of the record of evidence about this, in the chain of the repository; 0 when there is none.
+	Record int64 `json:"record,omitempty"`
 }
 
 // keptLens is the verdict of a lens.
@@ -82,10 +86,11 @@ func (w *judging) asking(c convergence.Case, ask convergence.Ask) convergence.As
 		return ask
 	}
 	return func(ctx context.Context, lenses []prosecutor.Lens) ([]convergence.LensOutcome, error) {
-		kept, err := w.kept(ctx, c)
+		kept, from, err := w.kept(ctx, c)
 		if err != nil {
 			return nil, err
 		}
+		w.keptFrom = from
 		var outcomes []convergence.LensOutcome
 		var again []prosecutor.Lens
 		for _, lens := range lenses {
@@ -95,6 +100,7 @@ func (w *judging) asking(c convergence.Case, ask convergence.Ask) convergence.As
 				continue
 			}
 			outcomes = append(outcomes, kept[i].outcome())
+			w.unasked = append(w.unasked, lens)
 			w.file.Notes = append(w.file.Notes, fmt.Sprintf("%s keeps its verdict of the run before: %s, by %s", lens, kept[i].Verdict, kept[i].Judge))
 		}
 		if len(again) == 0 {
@@ -105,11 +111,11 @@ func (w *judging) asking(c convergence.Case, ask convergence.Ask) convergence.As
 	}
 }
 
-// kept are the newest verdicts on the same case.
-func (w *judging) kept(ctx context.Context, c convergence.Case) ([]keptLens, error) {
+// kept are the newest verdicts on the same case, and the record that has them.
+func (w *judging) kept(ctx context.Context, c convergence.Case) ([]keptLens, int64, error) {
 	runs, err := w.a.store.RunsOfHead(ctx, w.run.RepoID, w.run.PR, w.run.Head)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c.EvidenceStates = ""
 	for _, r := range runs {
@@ -118,8 +124,8 @@ func (w *judging) kept(ctx context.Context, c convergence.Case) ([]keptLens, err
 			continue // what cannot be read is not kept, so that the lens is asked again
 		}
 		if res.Case.EvidenceStates = ""; res.Case == c {
-			return res.Lenses, nil
+			return res.Lenses, res.Record, nil
 		}
 	}
-	return nil, nil
+	return nil, 0, nil
 }

@@ -41,6 +41,9 @@ func (a *App) Sweep(ctx context.Context) {
 	if _, err := a.store.Prune(ctx, now.Add(-keepPayloads), now.Add(-keepRows)); err != nil {
 		a.warn(ctx, err, "removing old rows")
 	}
+	if _, err := a.store.PruneRecords(ctx, now); err != nil {
+		a.warn(ctx, err, "removing old records of evidence")
+	}
 }
 
 // Reconcile gets back what was missed: failed deliveries are asked for again, and open pull requests whose head has no run

@@ -8,6 +8,8 @@ import (
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+
+	"github.com/prosecutor-bot/prosecutor/app/store"
 )
 
 // Job is a piece of work. It names what it is about and carries no content. A job whose unique fields equal those of one that
@@ -138,6 +140,9 @@ type Workers struct {
 	// GaveUp is called after the last attempt of a job has failed, or Cancel was returned, before the job is put away. The
 	// default is the queue's GiveUp. It is not called for a job that died with its processes: Orphans finds the runs of those.
 	GaveUp func(ctx context.Context, job Job, cause error)
+	// Failed is called by the queue's GiveUp for a run that has failed, in the transaction that says so. When it fails, the run
+	// fails without it. It may be nil.
+	Failed func(ctx context.Context, tx *store.Tx, run store.Run) error
 }
 
 // Snooze is the error that a worker returns to be called again after d, at once when d is not positive. It uses up no attempt

@@ -171,20 +171,34 @@ func (q *River) GiveUp(ctx context.Context, job Job, cause error) {
 	err := q.st.InTx(ctx, func(tx *store.Tx) error {
 		switch j := job.(type) {
 		case JudgeArgs:
-			_, err := Fail(ctx, q, tx, j.RunID, reason)
-			var late *store.NotLiveError
-			if errors.As(err, &late) || errors.Is(err, store.ErrNotFound) {
-				return nil
-			}
-			return err
+			return q.fail(ctx, tx, j.RunID, reason, q.workers.Failed)
 		case PublishArgs:
 			return nil
 		default:
 			return tx.FailDeliveries(ctx, JobID(ctx), reason)
 		}
 	})
+	if j, ok := job.(JudgeArgs); ok && err != nil && q.workers.Failed != nil {
+		// What a failure adds to the books must not keep its check run in progress for ever.
+		q.o.Logger.ErrorContext(ctx, "a failed run could not be put on record", "run", j.RunID, "error", err)
+		err = q.st.InTx(ctx, func(tx *store.Tx) error { return q.fail(ctx, tx, j.RunID, reason, nil) })
+	}
 	if err != nil {
 		q.o.Logger.ErrorContext(ctx, "a job that was given up could not be recorded", "kind", job.Kind(), "job", JobID(ctx), "error", err)
+	}
+}
+
+// fail is Fail for a run that may have ended already, which then stays as it is.
+func (q *River) fail(ctx context.Context, tx *store.Tx, id int64, reason string, failed func(context.Context, *store.Tx, store.Run) error) error {
+	run, err := Fail(ctx, q, tx, id, reason)
+	var late *store.NotLiveError
+	switch {
+	case errors.As(err, &late), errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil || failed == nil:
+		return err
+	default:
+		return failed(ctx, tx, run)
 	}
 }
 

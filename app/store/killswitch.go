@@ -34,19 +34,22 @@ func (x *Tx) WantKillSwitch(ctx context.Context, repoID int64, pr int, on bool, 
 }
 
 // SettleKillSwitch records whether the last change of the label counts, and returns the switch as it is then. sender is the
-// one whose permission was looked up: when somebody else has changed the label meanwhile, that change stays pending.
-func (x *Tx) SettleKillSwitch(ctx context.Context, repoID int64, pr int, sender string, permitted bool) (KillSwitch, error) {
+// one whose permission was looked up: when somebody else has changed the label meanwhile, that change stays pending. settled
+// says that it was this call which settled a change.
+func (x *Tx) SettleKillSwitch(ctx context.Context, repoID int64, pr int, sender string, permitted bool) (ks KillSwitch, settled bool, err error) {
 	if err := x.lock(ctx, repoID); err != nil {
-		return KillSwitch{}, err
+		return KillSwitch{}, false, err
 	}
 	query := `UPDATE kill_switches SET pending = ?, updated_at = ? WHERE repo_id = ? AND pr = ? AND wanted_by = ? AND pending`
 	if permitted {
 		query = `UPDATE kill_switches SET is_on = wanted, by_login = wanted_by, pending = ?, updated_at = ? WHERE repo_id = ? AND pr = ? AND wanted_by = ? AND pending`
 	}
-	if _, err := x.exec(ctx, query, false, millis(x.Now()), repoID, pr, sender); err != nil {
-		return KillSwitch{}, fmt.Errorf("settling the kill switch of pull request %d: %w", pr, err)
+	n, err := x.exec(ctx, query, false, millis(x.Now()), repoID, pr, sender)
+	if err != nil {
+		return KillSwitch{}, false, fmt.Errorf("settling the kill switch of pull request %d: %w", pr, err)
 	}
-	return x.s.killSwitch(ctx, x.tx, repoID, pr)
+	ks, err = x.s.killSwitch(ctx, x.tx, repoID, pr)
+	return ks, n > 0, err
 }
 
 // KillSwitch returns the switch of a pull request; one that nobody has touched is off.

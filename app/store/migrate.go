@@ -15,7 +15,7 @@ var migrations embed.FS
 
 const (
 	// schemaVersion is the number of the last migration.
-	schemaVersion = 2
+	schemaVersion = 3
 	// versionTable is where the migration tool keeps what it has done.
 	versionTable = "app_migrations"
 	// migrationLock is the advisory lock of PostgreSQL that lets one process at a time migrate: "PROS" and "tabl" in ASCII.

@@ -743,7 +743,7 @@ func testKillSwitch(t *testing.T, d storetest.Database) {
 	}
 	settle := func(who string, permitted bool) {
 		storetest.In(t, s, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.SettleKillSwitch(ctx, 1, 2, who, permitted)
+			_, _, err := tx.SettleKillSwitch(ctx, 1, 2, who, permitted)
 			return err
 		})
 	}

@@ -153,7 +153,7 @@ var events = map[string]func(*env){
 	"pull_request unlabeled": func(e *env) {
 		e.want("pull_request", payload(e.t, "pull_request", action("labeled"), set{"label", label}), enqueued, "started")
 		e.in(func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.SettleKillSwitch(ctx, repoID, pullNumber, "Codertocat", true)
+			_, _, err := tx.SettleKillSwitch(ctx, repoID, pullNumber, "Codertocat", true)
 			return err
 		})
 		e.judge(e.live(), "neutral", 1)

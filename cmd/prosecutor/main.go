@@ -16,7 +16,7 @@ import (
 const (
 	exitOK      = 0 // ADVANCE, or done
 	exitFailure = 1 // not decided: wrong use, our own error, a judge that failed, waiting
-	exitBlocked = 2 // decided: LOOP_BACK or ESCALATE
+	exitBlocked = 2 // decided: LOOP_BACK or ESCALATE; records that are broken
 )
 
 // exitError carries an exit code. Its message is printed unless it is empty.
@@ -75,6 +75,6 @@ deterministic evidence, and only when that is green lets judges try to refute th
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReviewCommand(), newHollowTestCommand(), newPolicyCommand(), newServeCommand(), newSetupCommand())
+	root.AddCommand(newReviewCommand(), newHollowTestCommand(), newPolicyCommand(), newServeCommand(), newSetupCommand(), newEvidenceCommand())
 	return root
 }

@@ -76,6 +76,8 @@ type Options struct {
 	Latency time.Duration
 	// HollowTest is that of the App.
 	HollowTest config.HollowTestServer
+	// RetryAfter is that of the App's queue.
+	RetryAfter func(n int) time.Duration
 }
 
 // Call is one request of the App to GitHub as it saw it.
@@ -183,7 +185,7 @@ func (w *World) replica(o Options) (stop func()) {
 		Store: st, Clients: clients, Judges: o.Judges, Limits: o.Limits, AppID: registered.ID, Slug: registered.Slug,
 		Secrets: [][]byte{[]byte(registered.WebhookSecret)}, GitDir: t.TempDir(), Version: "test", Logger: &log,
 		ReconcileAfter: o.ReconcileAfter, ReadingTime: o.ReadingTime, HollowTest: o.HollowTest,
-		Queue: queue.Options{Poll: 20 * time.Millisecond, Grace: time.Second},
+		Queue: queue.Options{Poll: 20 * time.Millisecond, Grace: time.Second, RetryAfter: o.RetryAfter},
 	})
 	if err != nil {
 		t.Fatal(err)
