@@ -69,10 +69,10 @@ func (a answer) green() bool {
 // failures names the tests that failed, or that ran when the process ended by itself. A failure that no test can be blamed
 // for is blamed on the process.
 func (a answer) failures() map[string]bool {
-	set := map[string]bool{}
 	if a.green() {
-		return set
+		return nil
 	}
+	set := make(map[string]bool)
 	for _, t := range a.out.failed {
 		set[t] = true
 	}
@@ -89,7 +89,7 @@ func (a answer) failures() map[string]bool {
 // record runs tests one after the other and adds what they reach.
 func (r *runner) record(ctx context.Context, o *oracle, wall time.Duration, args ...string) (answer, error) {
 	args = append(append(o.baseArgs(), "-test.parallel=1"), args...)
-	res, exe, err := r.run(ctx, runSpec{o: o, suffix: recordSuffix, args: args, wall: wall, output: baselineOutput, keepLink: true})
+	res, exe, err := r.run(ctx, runSpec{o: o, suffix: recordSuffix, args: args, wall: wall, output: baselineOutput})
 	if err != nil {
 		return answer{}, err
 	}
@@ -154,7 +154,7 @@ func (r *runner) baseline(ctx context.Context, o *oracle, limit time.Duration) e
 			o.dead = "its tests fail without a mutant: " + strings.Join(o.red, ", ")
 			return nil
 		}
-		if !late() && len(o.flaky) > 0 {
+		if len(o.flaky) > 0 {
 			if recorded, plain, err = r.inTurn(ctx, o, wall); err != nil {
 				return err
 			}
@@ -171,7 +171,6 @@ func (r *runner) baseline(ctx context.Context, o *oracle, limit time.Duration) e
 		o.dead = runsNoTest
 		return nil
 	}
-	maps.Copy(o.times, recorded.out.passed)
 	maps.Copy(o.times, plain.out.passed)
 	o.total = plain.res.Wall
 	o.rss = max(plain.res.PeakRSS, recorded.res.PeakRSS)
@@ -196,18 +195,18 @@ func (o *oracle) blame(a, b map[string]bool) {
 }
 
 // piecemeal takes what ended of tests that do not fit into their time, and goes on with the others while there is some
-// left, first those that are nearest to the mutants, without those that were running when the time was over. It is the
-// difference between no answer and most of it: a mutant that the known tests notice is noticed, whatever the late ones do.
+// left: first those that are nearest to the mutants, last those that were running when the time was over, which may have
+// used it up. It is the difference between no answer and most of it: a mutant that the known tests notice is noticed, whatever the late ones do.
 func (r *runner) piecemeal(ctx context.Context, o *oracle, recorded, plain answer, left time.Duration) error {
 	end := time.Now().Add(left)
-	slow := make(map[string]bool)
+	cut := make(map[string]int) // how often a test was running when the time was over
 	for {
-		progress := o.settle(recorded, plain, slow)
+		progress := o.settle(recorded, plain, cut)
 		if len(o.red) > 0 {
 			o.dead = "its tests fail without a mutant: " + strings.Join(o.red, ", ")
 			return nil
 		}
-		next := o.waiting(slow)
+		next := o.waiting(cut)
 		wall := time.Until(end) * 2 / 3
 		if !progress || len(next) == 0 || wall < leastPiece {
 			break
@@ -225,58 +224,65 @@ func (r *runner) piecemeal(ctx context.Context, o *oracle, recorded, plain answe
 	return nil
 }
 
-// settle takes over the tests that passed in both runs, and marks those that were running when the time was over. It
+// settle takes over the tests that passed in both runs, and counts those that were running when the time was over. It
 // returns false when nothing new is known.
-func (o *oracle) settle(recorded, plain answer, slow map[string]bool) bool {
-	before := len(o.times) + len(o.flaky) + len(slow)
+func (o *oracle) settle(recorded, plain answer, cut map[string]int) bool {
+	before := len(o.times) + len(o.flaky)
+	progress := false
 	o.blame(recorded.failures(), plain.failures())
-	room := longestPattern - len(quoteTests(sortedKeys(o.times)))
+	known := sortedKeys(o.times)
 	for _, t := range sortedKeys(plain.out.passed) {
-		_, twice := recorded.out.passed[t]
-		_, known := o.times[t]
-		if !twice || known || o.flaky[t] {
-			continue
+		if _, twice := recorded.out.passed[t]; twice {
+			known = append(known, t)
 		}
-		if room -= patternLen(t); room <= 0 {
-			break
-		}
+	}
+	for _, t := range fitting(known)[len(o.times):] {
 		o.times[t] = plain.out.passed[t]
 		o.total += plain.out.passed[t]
 	}
-	for _, a := range []answer{recorded, plain} {
-		o.rss = max(o.rss, a.res.PeakRSS)
-		if a.res.TimedOut && a.out.running != "" {
-			slow[a.out.running] = true
+	o.rss = max(o.rss, recorded.res.PeakRSS, plain.res.PeakRSS)
+	for t := range map[string]bool{recorded.out.running: true, plain.out.running: true} {
+		if t != "" {
+			cut[t]++
+			progress = true
 		}
 	}
-	return len(o.times)+len(o.flaky)+len(slow) > before
+	return progress || len(o.times)+len(o.flaky) > before
 }
 
-// waiting names the tests to run next, as many as a command line holds.
-func (o *oracle) waiting(slow map[string]bool) []string {
-	var near, others []string
-	room := longestPattern
+// waiting names the tests to run next, as many as a command line holds. A test that was cut off has one more try.
+func (o *oracle) waiting(cut map[string]int) []string {
+	var near, others, again []string
 	for _, t := range o.tests {
-		if _, known := o.times[t.name]; known || o.flaky[t.name] || slow[t.name] {
-			continue
-		}
-		if room -= patternLen(t.name); room <= 0 {
-			break
-		}
-		if t.near {
+		_, known := o.times[t.name]
+		switch {
+		case known || o.flaky[t.name] || cut[t.name] > 1:
+		case cut[t.name] == 1:
+			again = append(again, t.name)
+		case t.near:
 			near = append(near, t.name)
-		} else {
+		default:
 			others = append(others, t.name)
 		}
 	}
-	if len(near) > 0 {
-		return near
+	for _, names := range [][]string{near, others, again} {
+		if len(names) > 0 {
+			return fitting(names)
+		}
 	}
-	return others
+	return nil
 }
 
-// patternLen is what the name of a test adds to a pattern.
-func patternLen(name string) int { return len(regexp.QuoteMeta(name)) + 1 }
+// fitting returns the first tests that a pattern has room for.
+func fitting(names []string) []string {
+	length := len(quoteTests(nil)) - len("|")
+	for i, t := range names {
+		if length += len(regexp.QuoteMeta(t)) + len("|"); length > longestPattern {
+			return names[:i]
+		}
+	}
+	return names
+}
 
 // unheard says how much of the tests did not answer in time.
 func (o *oracle) unheard() string {

@@ -71,14 +71,13 @@ func newRunner(exec hollowtest.Executor, env []string, scratch string, workers i
 
 // runSpec is one start of a test binary.
 type runSpec struct {
-	o        *oracle
-	suffix   string // of the file's name; empty starts the original program
-	args     []string
-	wall     time.Duration
-	memory   int64
-	output   int
-	alone    bool
-	keepLink bool
+	o      *oracle
+	suffix string // of the file's name; empty starts the original program
+	args   []string
+	wall   time.Duration
+	memory int64
+	output int
+	alone  bool
 }
 
 // run starts a test binary in its package's directory, with a home and a temporary directory of its own.
@@ -130,9 +129,7 @@ func (r *runner) run(ctx context.Context, s runSpec) (hollowtest.ExecResult, str
 		if err := link(s.o.bin, exe); err != nil {
 			return hollowtest.ExecResult{}, "", fmt.Errorf("preparing a run: %w", err)
 		}
-		if !s.keepLink {
-			defer removeAll(exe)
-		}
+		defer removeAll(exe)
 	}
 	res, err := r.exec.Run(ctx, hollowtest.Command{
 		Kind: hollowtest.TestCommand, Argv: append([]string{exe}, s.args...), Dir: s.o.list.Dir,
@@ -303,7 +300,7 @@ func (r *runner) try(ctx context.Context, o *oracle, id int32, tests []string) (
 		tests = sortedKeys(o.times)
 	}
 	if tests != nil && (len(tests) < len(o.times) || len(o.late) > 0) {
-		if pattern := quoteTests(tests); len(pattern) < longestPattern {
+		if pattern := quoteTests(tests); len(pattern) <= longestPattern {
 			args = append(args, "-test.run="+pattern)
 		}
 	}

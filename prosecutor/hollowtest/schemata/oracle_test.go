@@ -23,10 +23,13 @@ import (
 // suite executes nothing: it says what a test binary would, whose tests take as long as they say.
 type suite struct {
 	tests []suiteTest
-	// crash says that the process fails although its tests pass.
-	crash func(suiteRun) bool
+	crash func(suiteRun) bool // at the end, although the tests pass
+	early func(suiteRun) bool // before any test
 	err   error
-	log   string // of recording runs
+	errAt int               // the run that cannot be started; 0 is all of them when there is an err
+	logs  map[string]string // of recording runs, by name
+	// slower is how many times longer tests take when they are recorded.
+	slower int
 
 	mu   sync.Mutex
 	runs []suiteRun
@@ -56,7 +59,7 @@ func onlyIn(names ...string) func(suiteRun) bool {
 func (s *suite) Run(_ context.Context, c hollowtest.Command) (hollowtest.ExecResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
+	if s.err != nil && (s.errAt == 0 || s.errAt == len(s.runs)+1) {
 		return hollowtest.ExecResult{}, s.err
 	}
 	record := strings.HasSuffix(c.Argv[0], recordSuffix)
@@ -72,8 +75,8 @@ func (s *suite) Run(_ context.Context, c hollowtest.Command) (hollowtest.ExecRes
 	}
 	run.name += strconv.Itoa(nth)
 	s.runs = append(s.runs, run)
-	if record && s.log != "" {
-		if err := os.WriteFile(c.Argv[0]+".log", []byte(s.log), 0o600); err != nil {
+	if log := s.logs[run.name]; log != "" {
+		if err := os.WriteFile(c.Argv[0]+".log", []byte(log), 0o600); err != nil {
 			return hollowtest.ExecResult{}, err
 		}
 	}
@@ -90,7 +93,15 @@ func (s *suite) Run(_ context.Context, c hollowtest.Command) (hollowtest.ExecRes
 	var elapsed time.Duration
 	exit, ran := 0, false
 	res := hollowtest.ExecResult{PeakRSS: int64(10*nth + len(run.name))}
+	if s.early != nil && s.early(run) {
+		exit = 2
+		res.Exit, res.Output = &exit, []byte("panic: no database\n")
+		return res, nil
+	}
 	for _, t := range s.tests {
+		if record && s.slower > 0 {
+			t.took = time.Duration(s.slower) * t.took
+		}
 		if only != nil && !only.MatchString(t.name) || skip != nil && skip.MatchString(t.name) {
 			continue
 		}
@@ -115,9 +126,6 @@ func (s *suite) Run(_ context.Context, c hollowtest.Command) (hollowtest.ExecRes
 			fmt.Fprintf(&out, "\x16--- FAIL: %s (%.2fs)\n", t.name, t.took.Seconds())
 		}
 	}
-	if s.crash != nil && s.crash(run) {
-		exit = 3
-	}
 	switch exit {
 	case 1:
 		out.WriteString("\x16FAIL\n")
@@ -126,6 +134,9 @@ func (s *suite) Run(_ context.Context, c hollowtest.Command) (hollowtest.ExecRes
 			out.WriteString("testing: warning: no tests to run\n")
 		}
 		out.WriteString("\x16PASS\n")
+		if s.crash != nil && s.crash(run) {
+			exit = 3
+		}
 	}
 	res.Exit, res.Output, res.Wall = &exit, out.Bytes(), elapsed
 	return res, nil
@@ -194,22 +205,40 @@ func TestBaselines(t *testing.T) {
 		{name: "flaky, and then another in the plain run", suite: &suite{tests: []suiteTest{quick("TestA", onlyIn("p3")), quick("TestB", onlyIn("p1", "r2"))}},
 			flaky: "TestB", dead: "its tests fail without a mutant now and then", serial: true, runs: 6},
 
+		{name: "fails beside another process only, in the recording run", suite: &suite{tests: []suiteTest{quick("TestA", nil), quick("TestB", onlyIn("r1"))}},
+			times: "TestA TestB", serial: true, runs: 4},
+
+		{name: "the recording run takes too long", suite: &suite{tests: []suiteTest{{name: "TestA", took: time.Second, slow: onlyIn("r1")}, quick("TestB", nil)}}, limit: 8 * second,
+			times: "TestA TestB", runs: 6},
+		{name: "the plain run takes too long", suite: &suite{tests: []suiteTest{{name: "TestA", took: time.Second, slow: onlyIn("p1")}, quick("TestB", nil)}}, limit: 8 * second,
+			times: "TestA TestB", runs: 6},
+		{name: "recording takes longer", suite: &suite{tests: []suiteTest{quick("TestA", nil), quick("TestB", nil), quick("TestC", nil), quick("TestD", nil), quick("TestE", nil)}, slower: 2}, limit: 8 * second,
+			times: "TestA TestB TestC TestD", late: "TestE", runs: 6},
+		{name: "two are late and red", suite: &suite{tests: []suiteTest{quick("TestA", always), quick("TestB", always), {name: "TestC", took: time.Hour}}}, limit: 8 * second,
+			red: "TestA TestB", dead: "its tests fail without a mutant: TestA, TestB", runs: 2},
+		{name: "red and late at the second try", suite: &suite{tests: []suiteTest{quick("TestA", always), {name: "TestB", slow: onlyIn("p2")}}}, limit: 8 * second,
+			red: "TestA", dead: "its tests fail without a mutant: TestA", serial: true, runs: 4},
+		{name: "flaky, and late at the third try", suite: &suite{tests: []suiteTest{quick("TestA", onlyIn("p1", "p2")), {name: "TestB", slow: onlyIn("r3")}, quick("TestC", nil)}}, limit: 8 * second,
+			times: "TestB TestC", flaky: "TestA", serial: true, runs: 10},
+		{name: "late, and then it cannot begin", suite: &suite{tests: []suiteTest{{name: "TestA", took: time.Hour}, quick("TestB", nil)}, early: func(r suiteRun) bool { return r.name[0] == 'p' && r.name != "p1" }},
+			limit: 8 * second, flaky: "TestMain", late: "TestA TestB", runs: 6},
+
 		{name: "one never ends", suite: &suite{tests: []suiteTest{quick("TestA", nil), {name: "TestB", took: time.Hour}, quick("TestC", nil)}}, limit: 8 * second,
-			times: "TestA TestC", late: "TestB", runs: 4},
+			times: "TestA TestC", late: "TestB", runs: 6},
 		{name: "the near ones first", suite: &suite{tests: []suiteTest{{name: "TestA", took: 3 * second}, {name: "TestB", took: 3 * second}, {name: "TestC", took: second}, {name: "TestD", took: second}}},
-			limit: 8 * second, near: []string{"TestD"}, times: "TestA TestC TestD", late: "TestB", runs: 6},
+			limit: 8 * second, near: []string{"TestD"}, times: "TestA TestC TestD", late: "TestB", runs: 8},
 		{name: "late and red", suite: &suite{tests: []suiteTest{quick("TestA", always), {name: "TestB", took: time.Hour}}}, limit: 8 * second,
 			red: "TestA", dead: "its tests fail without a mutant: TestA", late: "", runs: 2},
 		{name: "late and flaky", suite: &suite{tests: []suiteTest{quick("TestA", onlyIn("p1")), {name: "TestB", took: time.Hour}, quick("TestC", nil)}}, limit: 8 * second,
-			times: "TestC", flaky: "TestA", late: "TestB", runs: 4},
+			times: "TestC", flaky: "TestA", late: "TestB", runs: 6},
 		{name: "red among the late ones", suite: &suite{tests: []suiteTest{{name: "TestA", took: time.Hour}, {name: "TestB", fails: always, panics: true}, quick("TestC", nil)}}, limit: 8 * second,
 			red: "TestB", dead: "its tests fail without a mutant: TestB", runs: 4},
 		{name: "flaky by a panic among the late ones", suite: &suite{tests: []suiteTest{{name: "TestA", took: time.Hour}, {name: "TestB", fails: onlyIn("p2"), panics: true}, quick("TestC", nil)}}, limit: 8 * second,
-			times: "TestC", flaky: "TestB", late: "TestA", runs: 6},
+			times: "TestC", flaky: "TestB", late: "TestA", runs: 8},
 		{name: "late at the second try", suite: &suite{tests: []suiteTest{quick("TestA", onlyIn("p1", "p2")), {name: "TestB", slow: onlyIn("p2")}, quick("TestC", nil)}},
-			limit: 8 * second, times: "TestC", flaky: "TestA", late: "TestB", serial: true, runs: 6},
+			limit: 8 * second, times: "TestB TestC", flaky: "TestA", serial: true, runs: 8},
 		{name: "nothing ends", suite: &suite{tests: []suiteTest{{name: "TestA", took: time.Hour}, {name: "TestB", took: time.Hour}}}, limit: 8 * second,
-			late: "TestA TestB", runs: 4},
+			late: "TestA TestB", runs: 8},
 		{name: "no time for pieces", suite: &suite{tests: []suiteTest{{name: "TestA", took: time.Hour}, quick("TestB", nil)}}, limit: 500 * time.Millisecond,
 			late: "TestA TestB", runs: 2},
 	} {
@@ -218,6 +247,11 @@ func TestBaselines(t *testing.T) {
 			r, o := oracleOf(t, s, c.near...)
 			if err := r.baseline(context.Background(), o, c.limit); err != nil {
 				t.Fatal(err)
+			}
+			for name, is := range o.flaky {
+				if !is {
+					t.Errorf("%s is half flaky", name)
+				}
 			}
 			got := fmt.Sprintf("times %s, flaky %s, red %s, late %s, dead %q, serial %t, %d runs", strings.Join(sortedKeys(o.times), " "), strings.Join(sortedKeys(o.flaky), " "),
 				strings.Join(o.red, " "), strings.Join(o.late, " "), o.dead, o.serial, len(s.runs))
@@ -236,22 +270,23 @@ func TestPieces(t *testing.T) {
 		{name: "TestA", took: 3 * second}, {name: "TestB", took: 3 * second}, {name: "TestC", took: second}, {name: "TestD", took: second},
 	}}
 	r, o := oracleOf(t, s, "TestD")
-	s.log = "t 7 1 TestD\nr 7 1 5\nk 9\n"
+	s.logs = map[string]string{"r1": "t 7 1 TestA\nr 7 1 5\nk 9\n", "r3": "t 8 1 TestD\nr 8 1 5\nk 3\n"}
 	if err := r.baseline(context.Background(), o, 8*second); err != nil {
 		t.Fatal(err)
 	}
 	const all = "-test.v=test2json -test.timeout=0"
 	want := []string{
-		all, all + " -test.parallel=1", all + " -test.parallel=1 -test.run=^(?:TestC)$", all + " -test.parallel=1 -test.run=^(?:TestD)$",
-		all + " -test.run=^(?:TestC)$", all + " -test.run=^(?:TestD)$",
+		all, all + " -test.parallel=1", all + " -test.parallel=1 -test.run=^(?:TestB)$", all + " -test.parallel=1 -test.run=^(?:TestC)$", all + " -test.parallel=1 -test.run=^(?:TestD)$",
+		all + " -test.run=^(?:TestB)$", all + " -test.run=^(?:TestC)$", all + " -test.run=^(?:TestD)$",
 	}
 	if d := cmp.Diff(want, s.args()); d != "" {
 		t.Error(d)
 	}
 	walls := map[string][2]time.Duration{
 		"p1": {4 * second, 4 * second}, "r1": {4 * second, 4 * second},
-		"p2": {2600 * time.Millisecond, 2667 * time.Millisecond}, "r2": {2600 * time.Millisecond, 2667 * time.Millisecond},
-		"p3": {2600 * time.Millisecond, 2667 * time.Millisecond}, "r3": {2600 * time.Millisecond, 2667 * time.Millisecond},
+		"p2": {0, 2667 * time.Millisecond}, "r2": {0, 2667 * time.Millisecond},
+		"p3": {0, 2667 * time.Millisecond}, "r3": {0, 2667 * time.Millisecond},
+		"p4": {0, 2667 * time.Millisecond}, "r4": {0, 2667 * time.Millisecond},
 	}
 	for _, run := range s.runs {
 		if run.wall < walls[run.name][0] || run.wall > walls[run.name][1] {
@@ -261,7 +296,7 @@ func TestPieces(t *testing.T) {
 	if d := cmp.Diff(map[string]time.Duration{"TestA": 3 * second, "TestC": second, "TestD": second}, o.times); d != "" || o.total != 5*second {
 		t.Errorf("total %s: %s", o.total, d)
 	}
-	if o.rss != 32 || !o.reach[5]["TestD"] || o.ticks != 9 {
+	if o.rss != 42 || !o.reach[5]["TestD"] || !o.reach[5]["TestA"] || o.ticks != 9 {
 		t.Errorf("memory %d, reach %v, turns %d", o.rss, o.reach, o.ticks)
 	}
 	if got := o.unheard(); got != "1 of the 4 tests of ex.com/p did not end within their part of the budget" {
@@ -316,23 +351,61 @@ func TestACommandLineHoldsOnlySoManyTests(t *testing.T) {
 		t.Errorf("%d tests with a pattern of %d bytes are known, and %d late", len(o.times), known, len(o.late))
 	}
 	o.times = map[string]time.Duration{}
-	if n := len(quoteTests(o.waiting(nil))); n >= longestPattern || n < longestPattern*9/10 {
+	if n := len(quoteTests(o.waiting(nil))); n > longestPattern || n < longestPattern*9/10 {
 		t.Errorf("a pattern of %d bytes", n)
+	}
+	for i := range o.tests {
+		o.tests[i].near = true
+	}
+	if n := len(quoteTests(o.waiting(nil))); n > longestPattern || n < longestPattern*9/10 {
+		t.Errorf("a pattern of %d bytes", n)
+	}
+	// To the byte.
+	long := strings.Repeat("x", longestPattern-len("^(?:TestA|TestB.|Test)$")-len(`\`))
+	names := []string{"TestA", "TestB.", "Test" + long, "T"}
+	if got := fitting(names); len(got) != 3 || len(quoteTests(got)) != longestPattern {
+		t.Errorf("%d tests in %d bytes", len(got), len(quoteTests(got)))
+	}
+	names[2] += "x"
+	if got := fitting(names); len(got) != 2 {
+		t.Errorf("%d tests in %d bytes", len(got), len(quoteTests(got)))
+	}
+	if got := fitting(names[:1]); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// What is recorded by runs that do not count is forgotten, and the times are those without recording.
+func TestRecordings(t *testing.T) {
+	s := &suite{
+		tests: []suiteTest{{name: "TestA", took: second, fails: onlyIn("p1")}, {name: "TestB", took: second}}, slower: 3,
+		logs: map[string]string{"r1": "t 7 1 TestA\nr 7 1 5\nk 9\n", "r2": "t 7 1 TestA\nr 7 1 6\n"},
+	}
+	r, o := oracleOf(t, s)
+	if err := r.baseline(context.Background(), o, 0); err != nil {
+		t.Fatal(err)
+	}
+	if len(o.reach) != 1 || !o.reach[6]["TestA"] || o.ticks != 0 {
+		t.Errorf("reach %v, %d turns", o.reach, o.ticks)
+	}
+	if d := cmp.Diff(map[string]time.Duration{"TestA": second, "TestB": second}, o.times); d != "" || o.total != 2*second || o.rss != 22 {
+		t.Errorf("total %s, memory %d: %s", o.total, o.rss, d)
 	}
 }
 
 func TestBaselineThatCannotBeStarted(t *testing.T) {
 	broken := errors.New("no more processes")
-	r, o := oracleOf(t, &suite{err: broken})
-	if err := r.baseline(context.Background(), o, 0); !errors.Is(err, broken) {
-		t.Error(err)
+	for at := range 7 {
+		r, o := oracleOf(t, &suite{tests: []suiteTest{{name: "TestA", fails: onlyIn("p1", "p2")}}, err: broken, errAt: at})
+		if err := r.baseline(context.Background(), o, 0); !errors.Is(err, broken) {
+			t.Errorf("run %d of 6: %v", at, err)
+		}
 	}
-	r, o = oracleOf(t, &suite{err: broken})
-	o.tests = []testFunc{{name: "TestA"}}
-	o.times, o.flaky = map[string]time.Duration{}, map[string]bool{}
-	late := answer{out: parseOutput([]byte("\x16=== RUN   TestB\n")), res: hollowtest.ExecResult{TimedOut: true}}
-	if err := r.piecemeal(context.Background(), o, late, late, time.Hour); !errors.Is(err, broken) {
-		t.Error(err)
+	for at := 3; at <= 4; at++ {
+		r, o := oracleOf(t, &suite{tests: []suiteTest{{name: "TestA", took: time.Hour}, {name: "TestB"}}, err: broken, errAt: at})
+		if err := r.baseline(context.Background(), o, 8*second); !errors.Is(err, broken) {
+			t.Errorf("run %d of 4: %v", at, err)
+		}
 	}
 }
 
@@ -347,9 +420,9 @@ func TestNearTests(t *testing.T) {
 		{name: "TestFar", file: "x_test.go", uses: map[string]bool{"t": true}},
 	}
 	mutants := []*mutant{
+		{file: &file{pkg: p, path: "deep/in/x.go"}, fn: "Skip", skip: "arid"},
 		{file: &file{pkg: p, path: "deep/in/a.go"}, fn: "Grow"},
 		{file: &file{pkg: p, path: "deep/in/a.go"}, fn: "Plant[T].Shrink"},
-		{file: &file{pkg: p, path: "deep/in/x.go"}, fn: "Skip", skip: "arid"},
 		{file: &file{pkg: p, path: "deep/in/x.go"}, fn: "Wait", pending: true},
 	}
 	for _, c := range []struct {
