@@ -194,3 +194,41 @@ func TestLow(t *testing.T) {
 		t.Errorf("a failure was stored: %v", err)
 	}
 }
+
+// What builds are configured with wins over what makes them faster.
+func TestConfiguredFlagsAreKept(t *testing.T) {
+	dir := write(t, map[string]string{
+		"go.mod":    "module ex.com/s\n\ngo 1.22\n",
+		"s.go":      "package s\n\nvar version = \"none\"\n\nfunc Version(v string) string { return v + version }\n",
+		"s_test.go": "package s\n\nimport \"testing\"\n\nfunc TestVersion(t *testing.T) {\n\tif Version(\"v\") != \"v1\" {\n\t\tt.Fatal()\n\t}\n}\n",
+	})
+	builds := func(flags string) string {
+		exec := &recorder{}
+		req := request(dir, map[string][]int{"s.go": {5}})
+		req.Exec, req.Env = exec, []string{"GOFLAGS=" + flags}
+		if r := measure(t, req); strings.Contains(flags, "-X") && r.Outcome != hollowtest.KilledAll {
+			t.Errorf("GOFLAGS=%s: %s", flags, show(r))
+		}
+		for _, c := range exec.commands {
+			if len(c.Argv) > 2 && c.Argv[1] == "test" {
+				return strings.Join(c.Argv, " ") + " "
+			}
+		}
+		return ""
+	}
+	for _, c := range []struct {
+		flags    string
+		ld, fast bool
+	}{
+		{"", true, true},
+		{"-ldflags=-X=ex.com/s.version=1", false, true},
+		{"-count=1 --ldflags=-X=ex.com/s.version=1", false, true},
+		{"'-ldflags=-X=ex.com/s.version=1 -s' -gcflags=all=-l", false, false},
+		{"-gcflags=all=-l", true, false},
+	} {
+		argv := builds(c.flags)
+		if strings.Contains(argv, " -ldflags=-s -w ") != c.ld || strings.Contains(argv, " -gcflags=-dwarf=false ") != c.fast {
+			t.Errorf("GOFLAGS=%s: %s", c.flags, argv)
+		}
+	}
+}

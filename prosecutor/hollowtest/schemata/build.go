@@ -418,7 +418,9 @@ func (w *workspace) compile(ctx context.Context, out string, packages []*listed)
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the tests may run as another account
 			return nil, fmt.Errorf("preparing a build: %w", err)
 		}
-		args := []string{"test", "-c", "-vet=off", "-overlay=" + overlay, "-ldflags=-s -w", "-o", dir + string(filepath.Separator)}
+		args := []string{"test", "-c", "-vet=off", "-overlay=" + overlay, "-o", dir + string(filepath.Separator)}
+		args = append(args, w.tool.unless("-ldflags", "-s -w")...)
+		args = append(args, w.tool.unless("-gcflags", "-dwarf=false")...)
 		for _, p := range now {
 			args = append(args, p.ImportPath)
 		}
