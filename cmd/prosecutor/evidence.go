@@ -131,7 +131,7 @@ func exportRecords(ctx context.Context, stdout, stderr io.Writer, output string,
 		return err
 	}
 	if output != "" {
-		fmt.Fprintf(stderr, "%d records of %d repositories\n", records, chains)
+		fmt.Fprintf(stderr, "records: %d, repositories: %d\n", records, chains)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestEvidenceIsExportedAndVerified(t *testing.T) {
 	database := filepath.Join(dir, "prosecutor.db")
 	s := records(t, database)
 	file := filepath.Join(dir, "evidence.jsonl")
-	runEvidence("", "export", "--database", database, "--output", file).want(t, 0, "", "5 records of 2 repositories\n")
+	runEvidence("", "export", "--database", database, "--output", file).want(t, 0, "", "records: 5, repositories: 2\n")
 	whole := runEvidence("", "verify", file)
 	whole.want(t, 0, "repository 7 (acme/pay\\x1b[2J): intact, records 1 to 3\n  head 7:3:", "")
 	whole.want(t, 0, "repository 8: intact, records 1 to 2\n  head 8:2:", "")
