@@ -194,6 +194,8 @@ func TestLocate(t *testing.T) {
 		{"no side: the number of two rows", prosecutor.Anchor{Path: "new.go", Line: 2, Quote: "shift()"}, ambiguous("new.go")},
 		{"a side that is none", prosecutor.Anchor{Path: "shift.go", Side: "right", Quote: "moved"}, ambiguous("shift.go")},
 
+		{"no line, and a quote with a blank line in front", prosecutor.Anchor{Path: "new.go", Side: R, Quote: "\nkept"}, at("new.go", R, 1, 1, "file")},
+		{"a negative line, and two blank lines in front", prosecutor.Anchor{Path: "new.go", Side: R, Line: -1, Quote: "\n\nkept"}, at("new.go", R, 1, 1, "file")},
 		{"type change, old half", prosecutor.Anchor{Path: "kind", Side: L, Line: 1, Quote: "was a file"}, at("kind", L, 1, 1, "line")},
 		{"type change, new half", prosecutor.Anchor{Path: "kind", Side: R, Line: 1, Quote: "target"}, at("kind", R, 1, 1, "line")},
 		{"copied file by the name of its source", prosecutor.Anchor{Path: "copied.go", Side: R, Line: 1, Quote: "pasted"}, at("pasted.go", R, 1, 1, "diff")},
