@@ -121,13 +121,6 @@ func writeString(b *bytes.Buffer, s string) {
 // shown is a canonical text in which what a terminal would obey, hide or reorder is escaped as JSON escapes it, so that it
 // means the same: control characters, and format characters such as those that change the direction of a line.
 func shown(canonical []byte) string {
-	plain := true
-	for _, c := range canonical {
-		plain = plain && c >= 0x20 && c < 0x7f
-	}
-	if plain {
-		return string(canonical)
-	}
 	var b strings.Builder
 	b.Grow(len(canonical) + 64)
 	for _, r := range string(canonical) {

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -70,13 +69,11 @@ type Sealed struct {
 func Seal(previous Point, r Record) (Sealed, error) {
 	r.Version = Version
 	r.Sequence = previous.Sequence + 1
-	var raw bytes.Buffer
-	enc := json.NewEncoder(&raw)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
-		return Sealed{}, fmt.Errorf("encoding a record: %w", err)
+	raw, err := json.Marshal(r)
+	var text []byte
+	if err == nil {
+		text, err = canonical(raw)
 	}
-	text, err := canonical(raw.Bytes())
 	if err != nil {
 		return Sealed{}, fmt.Errorf("encoding a record: %w", err)
 	}

@@ -51,7 +51,7 @@ var _ Sink = (*Exporter)(nil)
 
 // NewExporter begins an export.
 func NewExporter(w io.Writer, by Software, at time.Time) (*Exporter, error) {
-	x := &Exporter{w: bufio.NewWriterSize(w, 1<<16)}
+	x := &Exporter{w: bufio.NewWriter(w)}
 	now := At(at)
 	return x, x.line(line{Type: lineExport, Format: Format, Software: &by, At: &now})
 }
@@ -120,7 +120,7 @@ var ErrNoExport = errors.New("this is no export of evidence records")
 // of a later version, or it cannot be read. What is wrong inside of an export is among the reports.
 func Read(r io.Reader, v *Verifier) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 1<<16), maxLine)
+	lines.Buffer(nil, maxLine)
 	f := file{v: v}
 	n := 0
 	for lines.Scan() {
@@ -229,11 +229,11 @@ func opening(l line, err error) error {
 func decode(raw []byte) (line, error) {
 	var l line
 	if err := json.Unmarshal(raw, &l); err != nil {
-		return l, errors.New("cannot be read: it is no JSON, or was cut off")
+		return line{}, errors.New("cannot be read: it is no JSON, or was cut off")
 	}
 	again, err := l.encode()
 	if err != nil || again != string(raw) {
-		return l, errors.New("is not as an export writes it")
+		return line{}, errors.New("is not as an export writes it")
 	}
 	return l, nil
 }

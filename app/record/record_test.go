@@ -101,6 +101,7 @@ func TestTextIsBounded(t *testing.T) {
 		{"aé", 2, "a…"},
 		{"aéb", 3, "aé…"},
 		{"a\xff\xfeb", 10, "a\ufffdb"},
+		{"a\xffbc", 3, "a\ufffdb…"},
 		{"é", 1, "…"},
 		{"\xa9\xa9\xa9", 2, "…"},
 	} {
@@ -130,6 +131,7 @@ func TestPlaces(t *testing.T) {
 	for _, s := range []string{
 		"", "42:" + hash, "0:42:" + hash, "123:0:" + hash, "-1:42:" + hash, "123:-1:" + hash, "x:42:" + hash, "123:x:" + hash, "123:42:" + hash[1:],
 		"123:42:" + strings.ToUpper(hash), "123:42:" + hash + "00", "123:42:" + strings.Repeat("x", 64), text + ":",
+		"123:42:" + hash + "0", "123:42:" + hash + "x", "99999999999999999999:42:" + hash, "123:99999999999999999999:" + hash,
 	} {
 		if k, err := record.ParseKnown(s); err == nil || !strings.Contains(err.Error(), "REPOSITORY:SEQUENCE:HASH") {
 			t.Errorf("%q: %v, %v", s, k, err)

@@ -102,11 +102,9 @@ func (v *Verifier) record(s Sealed) {
 	}
 	want := r.Head.Sequence + 1
 	is, why := identify(s.Text)
-	if why != "" {
-		r.broken(want, why)
-		return
-	}
 	switch {
+	case why != "":
+		r.broken(want, why)
 	case is.Version > Version:
 		r.unknown(fmt.Sprintf("record %d was written by a later version of prosecutor: use that one", want))
 		r.lost = true
@@ -139,13 +137,13 @@ type identity struct {
 func identify(text []byte) (is identity, why string) {
 	again, err := canonical(text)
 	if err != nil {
-		return is, "the record cannot be read: " + err.Error()
+		return identity{}, "the record cannot be read: " + err.Error()
 	}
 	if string(again) != string(text) {
-		return is, "the record is not in the one encoding that records have"
+		return identity{}, "the record is not in the one encoding that records have"
 	}
 	if err := json.Unmarshal(text, &is); err != nil {
-		return is, "this is no record"
+		return identity{}, "this is no record"
 	}
 	return is, ""
 }

@@ -434,6 +434,20 @@ func TestLinesThatDoNotBelong(t *testing.T) {
 	}
 }
 
+// A chain that has lost its head is broken, also when another chain follows; that one is not.
+func TestChainsWithoutTheirHead(t *testing.T) {
+	first, second := chainOf(t, 5, record.Start(), 2), chainOf(t, 6, record.Start(), 1)
+	first.head = nil
+	v := record.NewVerifier(nil)
+	if err := record.Read(strings.NewReader(export(t, first, second)), v); err != nil {
+		t.Fatal(err)
+	}
+	r := v.Reports()
+	if len(r) != 2 || r[0].Status != record.Broken || r[0].Sequence != 3 || !strings.Contains(r[0].Problem, "the chain has no head") || r[1].Status != record.Intact {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A record is as large as its bounds allow, and a line of it is read.
 func TestLongRecords(t *testing.T) {
 	r := sample(5)
