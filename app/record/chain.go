@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,12 +70,9 @@ type Sealed struct {
 func Seal(previous Point, r Record) (Sealed, error) {
 	r.Version = Version
 	r.Sequence = previous.Sequence + 1
-	raw, err := json.Marshal(r)
-	var text []byte
-	if err == nil {
-		text, err = canonical(raw)
-	}
-	if err != nil {
+	raw, failed := json.Marshal(r)
+	text, err := canonical(raw)
+	if err = errors.Join(failed, err); err != nil {
 		return Sealed{}, fmt.Errorf("encoding a record: %w", err)
 	}
 	return Sealed{Previous: previous.Hash, Hash: sum(previous.Hash, text), Text: text}, nil

@@ -78,9 +78,7 @@ func (x *Exporter) End(head *Point) error {
 
 // Close ends the export, without which it counts as cut off, and returns how many records of how many chains it has.
 func (x *Exporter) Close() (records int64, chains int, err error) {
-	if err := x.line(line{Type: lineEnd, Chains: &x.chains}); err != nil {
-		return 0, 0, err
-	}
+	_ = x.line(line{Type: lineEnd, Chains: &x.chains}) // a writer that has failed says so when it is flushed
 	if err := x.w.Flush(); err != nil {
 		return 0, 0, fmt.Errorf("writing the export: %w", err)
 	}
@@ -88,11 +86,7 @@ func (x *Exporter) Close() (records int64, chains int, err error) {
 }
 
 func (x *Exporter) line(l line) error {
-	text, err := l.encode()
-	if err != nil {
-		return err
-	}
-	return x.write(text)
+	return x.write(l.encode())
 }
 
 func (x *Exporter) write(text string) error {
@@ -102,15 +96,13 @@ func (x *Exporter) write(text string) error {
 	return nil
 }
 
-// encode is the one form of a line.
-func (l line) encode() (string, error) {
+// encode is the one form of a line. A record in it must be JSON.
+func (l line) encode() string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(l); err != nil {
-		return "", fmt.Errorf("encoding a line of the export: %w", err)
-	}
-	return shown(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	_ = enc.Encode(l) // nothing else in a line can fail
+	return shown(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
 // ErrNoExport says that a file is no export, so that nothing can be told about it.
@@ -128,7 +120,7 @@ func Read(r io.Reader, v *Verifier) error {
 		l, wrong := decode(lines.Bytes())
 		if n > 1 {
 			f.take(n, l, wrong)
-		} else if err := opening(l, wrong); err != nil {
+		} else if err := opening(l); err != nil {
 			return err
 		}
 	}
@@ -214,9 +206,9 @@ func (f *file) finish(lines int) {
 	}
 }
 
-// opening looks at the first line.
-func opening(l line, err error) error {
-	if err != nil || l.Type != lineExport {
+// opening looks at the first line, which is an empty one when it could not be read.
+func opening(l line) error {
+	if l.Type != lineExport {
 		return ErrNoExport
 	}
 	if l.Format > Format {
@@ -231,8 +223,7 @@ func decode(raw []byte) (line, error) {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return line{}, errors.New("cannot be read: it is no JSON, or was cut off")
 	}
-	again, err := l.encode()
-	if err != nil || again != string(raw) {
+	if l.encode() != string(raw) {
 		return line{}, errors.New("is not as an export writes it")
 	}
 	return l, nil

@@ -446,6 +446,17 @@ func TestChainsWithoutTheirHead(t *testing.T) {
 	if len(r) != 2 || r[0].Status != record.Broken || r[0].Sequence != 3 || !strings.Contains(r[0].Problem, "the chain has no head") || r[1].Status != record.Intact {
 		t.Errorf("%+v", r)
 	}
+
+	// What follows the end belongs to no chain.
+	v = record.NewVerifier(nil)
+	text := export(t, first)
+	if err := record.Read(strings.NewReader(text+strings.SplitAfter(text, "\n")[0]), v); err != nil {
+		t.Fatal(err)
+	}
+	r = v.Reports()
+	if len(r) != 2 || !strings.Contains(r[0].Problem, "the chain has no head") || r[1].Status != record.Broken || !strings.Contains(r[1].Problem, "follows the end of the export") {
+		t.Errorf("%+v", r)
+	}
 }
 
 // A record is as large as its bounds allow, and a line of it is read.
