@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prosecutor-bot/prosecutor/test/githubtest"
 	"github.com/prosecutor-bot/prosecutor/test/postgrestest"
 )
 
@@ -124,6 +125,14 @@ func TestMetricsWithoutTheDatabase(t *testing.T) {
 		return strings.Contains(body, fmt.Sprintf("\nprosecutor_database_up %d\n", up)) && strings.Contains(body, "\nprosecutor_queue_processes ") == (up == 1)
 	}
 	s.until("was up", func() bool { return scraped(1) })
+	// A database that goes away while the queue starts ends the program, which is not what this is about: it has to work first.
+	repo := s.github.AddRepo("acme/pay", map[string]string{"README.md": "# pay\n"})
+	sha := repo.Commit("docs", "Say more", map[string]string{"README.md": "# pay\n\nRefunds.\n"})
+	repo.OpenPR(githubtest.PR{Title: "Say more", Head: "docs"})
+	s.until("judged", func() bool {
+		list := ours(s, repo, sha)
+		return len(list) == 1 && list[0].Status == "completed"
+	})
 	for name, away := range map[string]func(){"refuses": func() { w.set(true, false) }, "is silent": func() { w.set(false, true) }} {
 		away()
 		s.until("told that the database "+name, func() bool { return scraped(0) })

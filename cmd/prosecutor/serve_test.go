@@ -121,7 +121,7 @@ func (s *server) get(path string) (int, string) {
 	s.t.Helper()
 	resp, err := http.Get("http://" + s.addr + path)
 	if err != nil {
-		s.t.Fatal(err)
+		s.t.Fatalf("%v\n%s", err, s.log)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
