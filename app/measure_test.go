@@ -23,7 +23,7 @@ const (
 
 // feeTest is a test of Fee with those cases, and more code of its file.
 func feeTest(cases, more string) string {
-	return "package pay\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Args\n\nfunc TestFee(t *testing.T) {\n\tfor in, want := range map[int]int{" + cases +
+	return "package pay\n\nimport (\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _ = os.Args, time.Hour\n\nfunc TestFee(t *testing.T) {\n\tfor in, want := range map[int]int{" + cases +
 		"} {\n\t\tif got := Fee(in); got != want {\n\t\t\tt.Errorf(\"Fee(%d) = %d\", in, got)\n\t\t}\n\t}\n}\n" + more
 }
 
@@ -178,7 +178,7 @@ func TestAnOldHeadIsNotMeasuredToTheEnd(t *testing.T) {
 	w := apptest.New(t, unconfined())
 	repo := fees(w, "")
 	slow := repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(atEdges, `
-func TestSlow(t *testing.T) { select {} }
+func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
 `)})
 	w.Settle()
 	repo.OpenPR(githubtest.PR{Title: "Add a fee", Head: "fee"})
@@ -201,19 +201,14 @@ func TestADecidedHeadIsNotMeasuredToTheEnd(t *testing.T) {
 	w := apptest.New(t, unconfined())
 	repo := fees(w, "checks:\n  required: [build]\n")
 	sha := repo.Commit("fee", "Add a fee", map[string]string{"fee.go": feeSource, "fee_test.go": feeTest(atEdges, `
-func TestSlow(t *testing.T) { select {} }
+func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
 `)})
 	w.Settle()
 	repo.OpenPR(githubtest.PR{Title: "Add a fee", Head: "fee"})
 	w.Until(func() bool { return measuring(t, w) == "running" })
 	repo.Check(sha, "build", "completed", "failure", "")
 	w.Settle()
-	// The events of the check may come while it is decided, and have it decided once more.
-	for _, r := range w.CheckRuns(repo, sha) {
-		if r.Status != "completed" || r.Conclusion != "failure" {
-			t.Errorf("%+v", r)
-		}
-	}
+	concluded(t, w, repo, sha, "failure")
 	if n, _ := measurements(t, w); n != 0 || measuring(t, w) != "cancelled" {
 		t.Errorf("%d measurements are left, and the job is %s", n, measuring(t, w))
 	}
